@@ -1,4 +1,4 @@
--- A role for each service, with its password of now, and the connections of two of its processes. The Job migrate gives them their rights (shared/postgres/README.md).
+-- Creates a role for each service with its current password, and a limit of connections for two processes. The Job migrate grants the rights (shared/postgres/README.md).
 \set ON_ERROR_STOP on
 \getenv ingress INGRESS_PASSWORD
 \getenv query QUERY_PASSWORD

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Leaves in a folder what runs one compiled service: its workspaces without sources and tests, and their production
-# dependencies at the versions of package-lock.json. Run inside the build stage of the Dockerfile.
+# Puts into a folder what one compiled service needs to run: its workspaces without sources and tests, and their
+# production dependencies at the versions of package-lock.json. The build stage of the Dockerfile runs it.
 #   assemble.sh <service> <folder>
 set -eu
 service=$1
@@ -9,14 +9,14 @@ folder=$2
 npx turbo prune "@makerbook/$service" --production --use-gitignore=false --out-dir "$folder"
 
 cd "$folder"
-# Without what only development needs, the pruned lock file is complete, and npm ci holds it.
+# Drop what only development needs: then the pruned lock file is complete, and npm ci sticks to it.
 npm pkg delete devDependencies --workspaces --include-workspace-root
 npm pkg delete optionalDependencies scripts packageManager
 npm install --package-lock-only --ignore-scripts
 npm ci
 npm sbom --sbom-format cyclonedx --sbom-type application --omit dev > sbom.cdx.json
 
-# No sources, tests, types or maps; of the native addons those of this platform alone.
+# Remove sources, tests, types and maps, and the native addons of other platforms.
 rm -rf .npmrc .gitignore .turbo turbo.json
 for workspace in contracts/* shared/* services/*; do
   rm -rf "$workspace/src" "$workspace/test" "$workspace/golden" "$workspace/sol" "$workspace/schema" \
@@ -30,7 +30,7 @@ if [ -d "$prebuilds" ]; then
 fi
 find . -type d -empty -delete
 
-# A service that lacks a module says so here, and not when it is first deployed; and one that verifies has libsecp256k1.
+# Fail here, not at the first deployment, if a module is missing, or if a service that verifies lacks libsecp256k1.
 node --input-type=module -e "
   const { SettingsError } = await import('@makerbook/settings');
   try { await import('./services/$service/dist/run.js'); }

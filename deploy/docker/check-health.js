@@ -1,6 +1,6 @@
 /**
- * The health check of an image: exits with 0 where the service answers `/livez` (or the path given) with 200 within two
- * seconds, else with 1. In Kubernetes the kubelet asks by itself.
+ * The health check of an image. Exits with 0 if the service answers `/livez` (or the given path) with 200 within two
+ * seconds, and with 1 otherwise. In Kubernetes the kubelet asks by itself.
  */
 const { OPS_PORT: port = '9090' } = process.env;
 try {

@@ -1,7 +1,7 @@
 import com.marcnuri.helm.Helm;
 import java.nio.file.Path;
 
-/** `lint <chart>`, or `template <chart> <values file> …`: what Helm prints. */
+/** Runs `lint <chart>` or `template <chart> <values file> …`, and prints what Helm prints. */
 public class RunHelm {
   public static void main(String[] words) {
     var chart = new Helm(Path.of(words[1]));

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Makes the Secrets that no operator makes. One that is there stays as it is, so it may be run again.
+# Makes the Secrets that no operator makes. It keeps existing ones, so it can be run again.
 #   RPC_URL=https://… QUOTE_SIGNER_KEY_FILE=quote-signer.key deploy/k8s/make-secrets.sh production
 #   POSTGRES_PASSWORD=… RPC_URL=… QUOTE_SIGNER_KEY_FILE=… deploy/k8s/make-secrets.sh small
-# QUOTE_SIGNER_KEY_FILE has 0x and 64 hex digits. BOOK_READERS_FILE: who may read the book; without it nobody may.
-# REDIS_URL: of a Redis that exists, for small. GATEWAY_CERT_FILE and GATEWAY_KEY_FILE: of the host name; without them
-# the gateway's certificate is left to cert-manager. Needs openssl.
+# QUOTE_SIGNER_KEY_FILE has 0x and 64 hex digits. BOOK_READERS_FILE says who may read the book. Without it nobody may.
+# REDIS_URL leads to an existing Redis, for small. GATEWAY_CERT_FILE and GATEWAY_KEY_FILE hold the certificate of the
+# host name. Without them cert-manager must make it. Needs openssl.
 set -eu
 : "${RPC_URL:?JSON-RPC of Kaia nodes, comma-separated}" "${QUOTE_SIGNER_KEY_FILE:?file of the quote signer}"
 namespace=${NAMESPACE:-makerbook}
@@ -12,7 +12,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 umask 077
 
-make() { # type name, then --from-…: no value is a word of the command line, which others on this machine could read
+make() { # type name, then --from-…. Put no value on the command line: others on this machine could read it.
   type=$1 name=$2
   shift 2
   if kubectl -n "$namespace" get secret "$name" >/dev/null 2>&1; then
@@ -37,7 +37,7 @@ fi
 if [ -n "${GATEWAY_CERT_FILE:-}" ]; then
   make tls gateway-certificate --cert="$GATEWAY_CERT_FILE" --key="${GATEWAY_KEY_FILE:?its key}"
 fi
-# It signs the archive of the log. Keep its public key outside too.
+# This key signs the archive of the log. Keep its public key outside the cluster too.
 openssl genpkey -algorithm ed25519 -out "$folder/key.pem"
 openssl pkey -in "$folder/key.pem" -pubout -out "$folder/public.pem"
 make generic log-archive --from-file=key.pem="$folder/key.pem" --from-file=public.pem="$folder/public.pem"
@@ -49,17 +49,17 @@ production)
     give password "$(random)"
     make generic postgres-$service --type=kubernetes.io/basic-auth \
       --from-file=username="$folder/username" --from-file=password="$folder/password"
-    # So that CloudNativePG takes a new password at once.
+    # Have CloudNativePG take a new password at once.
     kubectl -n "$namespace" label --overwrite secret postgres-$service cnpg.io/reload=true >/dev/null
   done
   password=$(random)
   give query "redis://query:$password@redis:6379/0"
-  # The lines of services/query/README.md.
+  # These lines are those of services/query/README.md.
   give users.acl "user default off
 user query on >$password ~mb:g:* ~mb:q:* +info +ping +eval +set +del +exists +pexpire +hmget +hset +cluster|info +cluster|slots
 "
   make generic redis --from-file=query="$folder/query" --from-file=users.acl="$folder/users.acl"
-  # An authority of ten years, whose key is thrown away, and a certificate of as long for the name `redis`.
+  # Make an authority for ten years, whose key is thrown away, and a certificate just as long for the name `redis`.
   openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 3650 -subj /CN=makerbook-redis -keyout "$folder/ca.key" -out "$folder/ca.crt" 2>/dev/null
   openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=redis -keyout "$folder/tls.key" -out "$folder/tls.csr" 2>/dev/null
   echo subjectAltName=DNS:redis >"$folder/extensions"

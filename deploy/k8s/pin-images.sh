@@ -1,7 +1,7 @@
 #!/bin/sh
-# Sets the images of an overlay by digest, as a registry has them, and prints them, one a line:
+# Sets the images of an overlay to the digests in a registry, and prints them, one a line:
 #   deploy/k8s/pin-images.sh registry.example.com/makerbook 0.2.0 [deploy/k8s/overlays/production]
-# INSPECT is what prints the digest of an image, PREFIX what stands before its name:
+# INSPECT is the command that prints the digest of an image. PREFIX goes before the image's name:
 #   INSPECT="skopeo inspect --format {{.Digest}}" PREFIX=docker://
 set -eu
 registry=${1:?the registry, with the folder of the images} version=${2:?the version}

@@ -1,7 +1,7 @@
 /**
- * The entry of every command of this repository, also in a fresh clone: `node deploy/local/bootstrap.mjs <file> …`.
- * Checks that what is needed is there, installs and builds where something has changed, and hands over to `<file>`
- * under Node.js 24. It depends on nothing but Node.js 20, and prints nothing when there is nothing to do.
+ * The entry of every command of this repository, even in a fresh clone: `node deploy/local/bootstrap.mjs <file> …`.
+ * Checks that the needed tools are there, installs and builds if something has changed, and hands over to `<file>`
+ * under Node.js 24. It depends on Node.js 20 alone, and prints nothing when there is nothing to do.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -10,21 +10,21 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const LOCK_FILE = join(ROOT, '.local', 'bootstrap.lock');
-/** A current libsecp256k1 lies here; it is of the version in the pom. */
+/** Path of the current libsecp256k1, in the version of the pom. */
 const LIBRARY = join(ROOT, 'shared', 'signatures', 'target', 'libsecp256k1.so');
 const POM = join(ROOT, 'deploy', 'parts', 'kafka', 'pom.xml');
 const NODE_MIN = [20, 0];
-/** Where the optional dependency with Node.js 24 has no binary, this one runs everything itself. */
+/** From this version on, this Node.js runs everything if the optional dependency with Node.js 24 has no binary. */
 const NODE_ALONE_MIN = [22, 15];
 const JAVA_MIN = 17;
 const PARENT_CHECK_MS = 1_000;
 
 let isStopping = false;
-/** The process that runs now: signals go to it. */
+/** The process that runs now. Signals go to it. */
 let child;
 
 const [given, [entry, ...words]] = readWords(process.argv.slice(2));
-/** Java and Maven run and fetch Kafka: where one is given, or nothing is run, they are not needed. */
+/** Java runs Kafka and Maven fetches it. Neither is needed if the user gives a Kafka, or asks for help alone. */
 const needs = process.env.KAFKA_BROKERS || words.includes('--help') ? [] : given;
 listenForOrders();
 requireTools(needs);
@@ -44,7 +44,7 @@ function readWords(given) {
   return first.startsWith(flag) ? [first.slice(flag.length).split(','), given.slice(1)] : [[], given];
 }
 
-/** All that is missing at once, each with the command that installs it. */
+/** Fails if tools are missing. Names them all at once, each with the command that installs it. */
 function requireTools(tools) {
   const missing = [];
   if (!isAtLeast(process.versions.node, NODE_MIN)) {
@@ -84,7 +84,7 @@ async function install() {
   await run([...command, 'ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'], 'npm ci failed');
 }
 
-/** Whether node_modules holds exactly what the lock file says, for this platform. npm keeps a record of it there. */
+/** True if node_modules holds exactly what the lock file says for this platform. npm keeps a record there. */
 function isInstalled() {
   const wanted = readJson(join(ROOT, 'package-lock.json'))?.packages;
   const installed = readJson(join(ROOT, 'node_modules', '.package-lock.json'))?.packages;
@@ -92,7 +92,7 @@ function isInstalled() {
   for (const [path, { version, integrity, resolved, link, optional }] of Object.entries(wanted)) {
     if (!path.startsWith('node_modules/') && !path.includes('/node_modules/')) continue;
     const found = installed[path];
-    // Packages for other platforms are listed and not installed.
+    // The lock file also lists packages for other platforms.
     if (found === undefined && optional === true) continue;
     if (found === undefined || found.version !== version || found.integrity !== integrity) return false;
     if (link === true && found.resolved !== resolved) return false;
@@ -107,8 +107,8 @@ async function build() {
 }
 
 /**
- * Services verify orders in two thirds of the time with the library, and do without it: so it is fetched where Maven
- * fetches Kafka anyway, and where there is one.
+ * Services can do without the library, but verify orders in two thirds of the time with it. So fetch it only if Maven
+ * fetches Kafka anyway, and only on Linux: there is no library for other systems.
  */
 async function placeLibrary() {
   if (!needs.includes('maven') || process.platform !== 'linux') return;
@@ -129,7 +129,7 @@ async function handOver(file, args) {
   });
 }
 
-/** Node.js 24 of the packages, or this one where that has no binary. */
+/** Finds Node.js 24 in the packages, or takes this Node.js if they have no binary. */
 function findNode() {
   const node = join(ROOT, 'node_modules', '.bin', 'node');
   if (succeeds(node, ['--version'])) return node;
@@ -141,7 +141,7 @@ function findNode() {
   return process.execPath;
 }
 
-/** Runs a step. With `isQuiet` its output is shown only when it fails. */
+/** Runs a step. With `isQuiet`, shows its output only if it fails. */
 function run([command, ...args], failure, { isQuiet = false } = {}) {
   if (isStopping) process.exit(0);
   return new Promise((resolve) => {
@@ -165,7 +165,7 @@ function run([command, ...args], failure, { isQuiet = false } = {}) {
   });
 }
 
-/** Passes signals on. A killed npm sends none: this process sees that its parent has ended. */
+/** Passes signals on. A killed npm sends none, so this process also checks whether its parent has ended. */
 function listenForOrders() {
   const order = (signal) => {
     isStopping = true;
@@ -178,7 +178,7 @@ function listenForOrders() {
   }, PARENT_CHECK_MS).unref();
 }
 
-/** Of two commands at once in one clone, one installs and builds, and the other waits. */
+/** Lets one command at a time install and build in a clone. Others wait. */
 async function lock() {
   mkdirSync(dirname(LOCK_FILE), { recursive: true });
   for (let waits = 0; ; waits += 1) {
@@ -216,7 +216,7 @@ function isAtLeast(version, [major, minor]) {
   return foundMajor > major || (foundMajor === major && foundMinor >= minor);
 }
 
-/** Whether there is no such command. One that fails is there: Maven fails where Java is missing. */
+/** True if the command does not exist. One that fails does exist: Maven fails if Java is missing. */
 function isMissing(command) {
   return spawnSync(command, ['--version'], { stdio: 'ignore' }).error?.code === 'ENOENT';
 }

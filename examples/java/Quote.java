@@ -11,16 +11,16 @@ import java.util.function.Function;
 import java.util.function.Predicate;
 
 /**
- * What a router asks of its book in Java: the ladder of a pair, and a quote that the contract fills to the wei. Pure functions over
- * entries of limit-orders.book.v1 and clocks by partition; shared/book does it without sorting each time. As a command it answers
+ * Computes the ladder of a pair, and a quote that the contract fills to the wei. Pure functions over entries of
+ * limit-orders.book.v1 and the clocks of partitions. They sort at each call; shared/book does not. As a command it answers
  * shared/book/vectors.json on its input. examples/README.md has its class path.
  */
 class Quote {
-  /** An order and what can be filled of it. */
+  /** An order, and how much of it can be filled. */
   record Offer(JsonNode entry, BigInteger most) {
     BigInteger making() { return number(entry.at("/order/making/amount")); }
     BigInteger taking() { return number(entry.at("/order/taking/amount")); }
-    /** As the contract: rounded up, each fill by itself. */
+    /** Rounds up each fill by itself, like the contract. */
     BigInteger cost(BigInteger amount) { return ceilDivide(amount.multiply(taking()), making()); }
     int comparePrice(Offer other) {
       return taking().multiply(other.making()).compareTo(other.taking().multiply(making()));
@@ -36,7 +36,7 @@ class Quote {
   /** Better orders that give too little to be filled. */
   int passedOver;
 
-  /** The best first: orders of a maker share what it has of the token. */
+  /** Sorts the best first. Orders of a maker share the maker's funds of the token. */
   static List<Offer> offers(List<JsonNode> entries, Map<Integer, Long> clocks, JsonNode pair, long now, long staleMax) {
     var selling = entries.stream().filter(e -> e.at("/order/making/token").equals(pair.get("tokenOut"))).toList();
     var left = new HashMap<String, BigInteger>();
@@ -58,19 +58,19 @@ class Quote {
     return offers;
   }
 
-  /** What is asked: one of both amounts is null. `backups` is in percent of the amount that the spare orders cover. */
+  /** A request for a quote. One of the two amounts is null. `backups` is the percentage of the amount that spare orders cover. */
   record Asked(BigInteger in, BigInteger out, long backups, int ordersMax) {
     BigInteger wanted() { return out != null ? out : in; }
     BigInteger amountOf(Offer offer) { return out != null ? offer.most : offer.cost(offer.most); }
   }
 
-  /** @param gasFloor an order that gives less does not bring its gas, nor does a part; null: its price is not known */
+  /** @param gasFloor an order, or a part of one, that gives less is not worth its gas; null if the price of gas is unknown */
   static Quote of(List<Offer> offers, Asked asked, BigInteger gasFloor) {
     var one = BigInteger.ONE;
     if (gasFloor != null) return new Quote(offers, asked, offer -> offer.most.compareTo(gasFloor) < 0, asked.in == null ? one : gasFloor.max(one));
     var whole = new Quote(offers, asked, offer -> false, one);
     if (!whole.isEnough) return whole;
-    // Less than a thousandth of the quote, as long as the others are enough.
+    // Pass over less than a thousandth of the quote, as long as the other orders are enough.
     var fair = new Quote(offers, asked, offer -> offer.most.multiply(BigInteger.valueOf(1000)).compareTo(whole.amountOut) < 0, one);
     return fair.isEnough ? fair : whole;
   }
@@ -100,7 +100,7 @@ class Quote {
     next.forEach(offer -> spares.add(new Fill(offer, offer.most)));
   }
 
-  /** As many offers as are enough; where they are too many, the one that gives least goes. Returns how many it has seen. */
+  /** Takes offers until they are enough. If they are too many, drops the one that gives least. Returns how many it has seen. */
   static int choose(List<Offer> offers, BigInteger wanted, Function<Offer, BigInteger> amountOf, Predicate<Offer> isDust,
       int countMax, List<Offer> chosen) {
     var sum = BigInteger.ZERO;
@@ -111,7 +111,7 @@ class Quote {
       chosen.add(offer);
       sum = sum.add(amountOf.apply(offer));
       if (chosen.size() <= countMax) continue;
-      // Of equal ones the last.
+      // Drop the last of equal ones.
       var least = chosen.stream().reduce((one, other) -> other.most.compareTo(one.most) <= 0 ? other : one).orElseThrow();
       chosen.remove(least);
       sum = sum.subtract(amountOf.apply(least));
@@ -131,7 +131,7 @@ class Quote {
     return new BigInteger(hex.asText().substring(2), 16);
   }
 
-  /** Levels: price, amountIn, amountOut, orders. */
+  /** The levels, each with price, amountIn, amountOut and orders. */
   static List<List<String>> ladder(List<Offer> offers) {
     var levels = new ArrayList<List<String>>();
     for (int from = 0, to; from < offers.size(); from = to) {

@@ -13,15 +13,15 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.StringDeserializer;
 
 /**
- * A router's reader of limit-orders.book.v1: holds the open orders, and prints which can be filled, how, and when the
- * feed is not to be used. Until Ctrl-C. examples/README.md has its class path.
+ * Reads limit-orders.book.v1 for a router until Ctrl-C. Holds the open orders, prints which can be filled and how, and says
+ * when not to use the feed. examples/README.md has its class path.
  */
 class Router {
   static final int STALE_SECONDS_MAX = 5;
   static final ObjectMapper JSON = new ObjectMapper();
 
   final Map<String, JsonNode> orders = new HashMap<>();
-  final Map<Integer, Long> clocks = new HashMap<>(); // by partition: the time of the block up to which it is complete
+  final Map<Integer, Long> clocks = new HashMap<>(); // keyed by partition: the time of the block up to which it is complete
   boolean isComplete = false;
 
   public static void main(String[] args) throws Exception {
@@ -31,7 +31,7 @@ class Router {
     if (brokers == null && !file.exists()) throw new Exception("no stack runs here (" + file + " is missing): start it with `npm start`");
     if (brokers == null) brokers = JSON.readTree(file).get("kafkaBrokers").asText();
     var topic = environment.getOrDefault("TOPIC_PREFIX", "") + "limit-orders.book.v1";
-    // Without read_committed, records of a transaction that was given up would be seen.
+    // Without read_committed it would see records of aborted transactions.
     var settings = Map.<String, Object>of(
         "bootstrap.servers", brokers, "isolation.level", "read_committed");
     try (var consumer = new KafkaConsumer<>(settings, new StringDeserializer(), new StringDeserializer())) {
@@ -39,7 +39,7 @@ class Router {
     }
   }
 
-  /** The topic is compacted: from its beginning it is the open orders and what changed lately, so no offset is kept. */
+  /** Reads from the beginning and stores no offset: the compacted topic is the open orders and the latest changes. */
   void follow(KafkaConsumer<String, String> consumer, String topic) throws Exception {
     var partitions = consumer.partitionsFor(topic).stream().map(p -> new TopicPartition(topic, p.partition())).toList();
     consumer.assign(partitions);
@@ -53,7 +53,7 @@ class Router {
         System.out.println("snapshot: " + orders.size() + " open orders");
         orders.values().forEach(this::print);
       }
-      // The oldest clock counts. It moves with each block, also when no order changes, unless the feed is dead.
+      // The oldest clock counts. It moves with each block even if no order changes, unless the feed is dead.
       var complete = clocks.size() < partitions.size() ? 0 : clocks.values().stream().min(Long::compare).orElse(0L);
       var age = Instant.now().getEpochSecond() - complete;
       if (isComplete && (wasStale == null || wasStale != age > STALE_SECONDS_MAX)) {
@@ -83,7 +83,7 @@ class Router {
     System.out.println(named + (isFillable ? " " + howToFill(entry) : ""));
   }
 
-  /** In full or in part; the contract rounds up what the taker pays. Orders of a maker may draw on the same funds. */
+  /** Tells how to fill the order, in full or in part. The contract rounds up what the taker pays. Orders of a maker may share funds. */
   String howToFill(JsonNode entry) {
     var making = amount(entry.at("/remainingMakingAmount"));
     var whole = amount(entry.at("/order/making/amount"));

@@ -19,14 +19,14 @@ with open(STACK_FILE, encoding="utf-8") as file:
 USDT, WETH = (token["address"] for token in STACK["tokens"][:2])
 DOMAIN = Domain(STACK["chainId"], STACK["serviceName"], STACK["limitOrderProtocol"])
 
-# The service's signature over what it has stored, and where in its log: keep them for disputes.
+# The service's signed proofs of what it has stored, and where in its log. Keep them for disputes.
 receipts: list[Receipt] = []
 client = Client(
     STACK["baseUrl"],
     read_private_key("MAKER_KEY", KEY),
     DOMAIN,
     on_receipt=receipts.append,
-    # Repeats what is `retryable`: `rate_limited` after the time in Retry-After, else after a growing one.
+    # Retries what is `retryable`: after the time in Retry-After (`rate_limited`), else after a growing time.
     retry=Retry(attempts_max=6, on_retry=lambda error, seconds: print(f"again in {seconds:.1f} s: {error.code}")),
 )
 
@@ -36,7 +36,7 @@ body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "eth_call", "params": as
 with urlopen(Request(STACK["rpcUrl"], body, {"Content-Type": "application/json"})) as answer:
     nonce = json.load(answer)["result"]
 
-# By the service's clock: this one may be wrong.
+# Use the service's clock: the local one may be wrong.
 expires_at = client.server_time_ms() // 1000 + 3600
 orders = [
     client.sign_order(
@@ -47,21 +47,21 @@ orders = [
     )
     for usdt, weth in ((100_000_000, 40 * 10**15), (50_000_000, 20 * 10**15))
 ]
-# All of them are stored, or none. A try without an answer may have stored them: `duplicate` at the next one says so.
-# They were signed just now, so it can mean nothing else. For orders that were posted before, look at the list.
+# All orders are stored, or none. A try without an answer may have stored them: then the next try gets `duplicate`.
+# The orders were signed just now, so `duplicate` can mean nothing else. For older orders, look at the list.
 client.place_orders(orders, duplicate_counts_as_stored=True)
 
 hashes = {order["orderHash"] for order in orders}
 for _ in range(120):
     mine = [record for record in client.list_orders().records if record["orderHash"] in hashes]
-    # A list that lacks an order for now says so (`read_lag`): the next one has it.
+    # If a list lacks an order for now, it says so (`read_lag`). A later list has it.
     if len(mine) == len(orders) and all(record["status"] != "VALIDATING" for record in mine):
         break
     time.sleep(0.5)
-for record in mine:  # INACTIVE has a reason, and becomes ACTIVE as soon as the funds are there
+for record in mine:  # an INACTIVE order has a reason, and becomes ACTIVE as soon as the funds are there
     print("listed", record["orderHash"], record.get("reason", record["status"]))
 
-# At no gas, and for the service and its router alone: `cancelOrder` of the contract ends an order for everybody.
+# This costs no gas, and counts only for the service and its router. The contract's `cancelOrder` counts for everybody.
 cancelled = client.cancel_orders(orders[:1])
 receipt_signers = client.read_info()["receiptSigners"]
 for receipt in receipts:

@@ -1,5 +1,5 @@
-"""A market maker's bot in Python: keeps ten orders in the book and moves all of them every second, in one piece. A
-dead-man's switch takes them back where it dies or loses its network. Until Ctrl-C: python3 examples/python/quoter.py"""
+"""A market maker's bot in Python: keeps ten orders in the book and replaces all of them every second. If the bot
+dies or loses its network, a dead-man's switch cancels them. Runs until Ctrl-C: python3 examples/python/quoter.py"""
 
 import asyncio
 import os
@@ -13,13 +13,13 @@ QUOTES, SWITCH_SECONDS = 10, 5
 
 
 async def move(client: AsyncClient, sell: str, want: str, price: int) -> int:
-    """Replaces what is open by new orders: all or nothing. @returns how many there were"""
-    open_orders, read_lag = await client.list_orders()  # also what an earlier run has left
+    """Replaces the open orders by new ones, all or nothing. @returns how many were open"""
+    open_orders, read_lag = await client.list_orders()  # including those of an earlier run
     if read_lag:
         raise MakerbookError("behind", "the list lacks something, which would stay beside the new orders")
     # An order with another nonce than its maker's on the chain counts as cancelled.
     nonce = (await client.read_account())["nonce"] or 0
-    now_ms = await client.server_time_ms()  # by the service's clock: this one may be wrong
+    now_ms = await client.server_time_ms()  # use the service's clock: the local one may be wrong
     new_orders = [
         client.sign_order(
             making={"token": sell, "amount": 1_000_000},
@@ -29,7 +29,7 @@ async def move(client: AsyncClient, sell: str, want: str, price: int) -> int:
         )
         for level in range(QUOTES)
     ]
-    # They were signed just now: a duplicate can only mean that an earlier try has stored them.
+    # They were signed just now, so a duplicate means that an earlier try has stored them.
     until_ms = now_ms + 10_000
     if open_orders:
         await client.replace_orders(open_orders, new_orders, valid_until_ms=until_ms, duplicate_counts_as_stored=True)
@@ -43,7 +43,7 @@ async def beat(client: AsyncClient) -> None:
     while True:
         try:
             cancel_at = await client.server_time_ms() // 1000 + SWITCH_SECONDS
-            await asyncio.wait_for(client.send_heartbeat(cancel_at), 1.5)  # then a newer one is better than another try
+            await asyncio.wait_for(client.send_heartbeat(cancel_at), 1.5)  # after that, send a newer one instead
         except (MakerbookError, asyncio.TimeoutError) as error:
             print("no heartbeat:", error, flush=True)
         await asyncio.sleep(1)
@@ -67,7 +67,7 @@ async def main() -> None:
                     print("moved", await move(client, sell, want, 400 * 10**12 + moves), flush=True)
                 except MakerbookError as error:
                     print(error, flush=True)
-                    # One of them is filled: the next list tells. Else take back prices that cannot be moved.
+                    # If one was filled, the next list tells. Otherwise cancel prices that cannot be moved.
                     if error.may_have_happened or error.code not in ("not_found", "remaining_changed", "behind"):
                         await take_back(client)
                 await asyncio.sleep(1)

@@ -1,5 +1,5 @@
 """A router's reader of limit-orders.book.v1 in Python: holds the open orders, and prints which can be filled, how, and
-when the feed is not to be used. Until Ctrl-C: python3 examples/python/router.py"""
+when not to use the feed. Until Ctrl-C: python3 examples/python/router.py"""
 
 import json
 import os
@@ -16,8 +16,8 @@ def report(entry):
     if entry["status"] != "ACTIVE" or time.time() >= entry["routableUntil"]:
         return print(named, flush=True)
     order, making = entry["order"], int(entry["remainingMakingAmount"], 16)
-    # In full or in part: the contract rounds up what the taker pays. Two orders of a maker may draw on the same funds:
-    # `quote` of makerbook.book adds them up.
+    # Fill in full or in part. The contract rounds up what the taker pays. Orders of one maker may share its funds:
+    # `quote` of makerbook.book takes that into account.
     taking = -(-making * int(order["taking"]["amount"], 16) // int(order["making"]["amount"], 16))
     taker = "anyone" if order["permittedTaker"] == ZERO_ADDRESS else order["permittedTaker"]
     print(f"{named} fillOrder(order, signature, {making}, {taking}) by {taker}", flush=True)
@@ -38,7 +38,7 @@ def follow(batches):
                 print("GONE", change.order_hash, change.removal, flush=True)
             elif change.kind == "entry":
                 report(change.entry)
-        # The oldest clock counts. It moves with each block, also when no order changes, unless the feed is dead.
+        # The oldest clock counts. It moves with each block, even if no order changes. If it stops, the feed is dead.
         age = time.time() - (book.stale_since() or 0)
         if was_stale != (age > STALE_SECONDS_MAX):
             was_stale = age > STALE_SECONDS_MAX

@@ -15,7 +15,7 @@ import {
   signature,
 } from './primitives.js';
 
-/** The place in `limit-orders.maker-events.v1` of the fact that led to a record. `offset` is a decimal string. */
+/** The fact that led to a record: its place in `limit-orders.maker-events.v1`. `offset` is a decimal string. */
 export const logPosition = z
   .object({ partition: z.int().nonnegative().describe('a partition'), offset })
   .describe('the place of a fact in `limit-orders.maker-events.v1`');
@@ -26,11 +26,11 @@ export const fundingView = z
   .describe('the funds of the maker in the making token, as they were judged, and the block at which they were read');
 
 /**
- * Why a record of the book was published: `OBSERVED` (it was read on the chain for the first time, or its wallet
+ * Why a record of the book was published: `OBSERVED` (the order was read on the chain for the first time, or its wallet
  * refuses its signature or accepts it again), `FILLED`, `ALLOWANCE_CHANGED`, `BALANCE_CHANGED`, `NONCE_CHANGED`,
  * `ADMITTED` (its maker was suspended or removed, and is on the whitelist again), `CAP_CHANGED` (its maker's cap no
- * longer withholds it). `SUBMITTED` (the order is new) and `RELEASED` (its maker left quarantine) are of earlier
- * releases: such an order is not in the book before it is read.
+ * longer withholds it). Only earlier releases wrote `SUBMITTED` (the order is new) and `RELEASED` (its maker left
+ * quarantine): now such an order enters the book only after it is read.
  */
 export const bookCause = z.enum([
   'SUBMITTED',
@@ -45,9 +45,9 @@ export const bookCause = z.enum([
 ]);
 
 /**
- * Why an order left the book. After `GRACE_PERIOD` it is still listed until it expires. After the three last ones it
- * may come back: `SUSPENDED` stands for a maker who was suspended or removed from the whitelist, `CAPPED` for one whose
- * cap on fills was exceeded.
+ * Why an order left the book. After `GRACE_PERIOD` it is still listed until it expires. After the last three it may
+ * come back. `SUSPENDED`: its maker was suspended or removed from the whitelist. `CAPPED`: its maker's cap on fills was
+ * exceeded.
  */
 export const bookRemovalReason = z.enum([
   'CANCELLED',
@@ -74,20 +74,18 @@ const bookEntryBase = {
   position: logPosition,
   causes: z
     .array(bookCause)
-    .describe('what changed since the record before; funds are told by one order of each token'),
+    .describe('what changed since the record before; if only funds changed, one order of each token reports it'),
 };
 
 /**
- * A record of `limit-orders.book.v1`, keyed by order hash: one order as the router may use it. It enters the book,
- * first or again, as `ACTIVE` or `INACTIVE`. Only `ACTIVE` entries can be filled. A tombstone takes the order out; its
- * header `removal` is the reason. Each record is published exactly once.
+ * A record of `limit-orders.book.v1`, keyed by order hash: one order as the router may use it. The order enters the
+ * book, first or again, as `ACTIVE` or `INACTIVE`. Only `ACTIVE` entries can be filled. A tombstone takes the order
+ * out. Its header `removal` is the reason. Each record is published exactly once.
  */
 export const bookEntry = z.discriminatedUnion('status', [
   z.object({
     ...bookEntryBase,
-    status: z
-      .literal('VALIDATING')
-      .describe('it was read, and is to be read again, or its wallet does not accept its signature'),
+    status: z.literal('VALIDATING').describe('it must be read again, or its wallet does not accept its signature'),
   }),
   z.object({
     ...bookEntryBase,
@@ -103,9 +101,9 @@ export const bookEntry = z.discriminatedUnion('status', [
 ]);
 
 /**
- * A record of `limit-orders.makers.v1`, keyed by maker: what ingress and query must know of a maker. `nonce` is the
- * highest nonce that the chain was seen to hold, null until it was read once. `limits` is there where the maker has
- * some of its own.
+ * A record of `limit-orders.makers.v1`, keyed by maker: the state of a maker that ingress and query need. `nonce` is
+ * the highest nonce read from the chain, null before the first reading. `limits` is there if the maker has limits of
+ * its own.
  */
 export const makerView = z.object({
   type: z.literal('MakerView'),
@@ -113,14 +111,14 @@ export const makerView = z.object({
   admission: z
     .enum(['UNKNOWN', 'ADMITTED', 'SUSPENDED', 'REMOVED'])
     .describe('what was last decided; `UNKNOWN`: nothing'),
-  nonce: quantity.nullable().describe('the highest that the chain was seen to hold; null before the first reading'),
-  limits: makerLimits.optional().describe('where the maker has some of its own'),
+  nonce: quantity.nullable().describe('the highest that was read from the chain; null before the first reading'),
+  limits: makerLimits.optional().describe('the limits of its own, if the maker has some'),
   cancelKeys: z.array(address).optional().describe('addresses that may cancel for the maker, if there are some'),
   ...readKeys,
   position: logPosition,
 });
 
-/** A record of `limit-orders.makers.v1`, keyed `service`: what the whole service does. `NORMAL` where there is none. */
+/** A record of `limit-orders.makers.v1`, keyed `service`: the mode of the whole service. `NORMAL` without a record. */
 export const serviceView = z.object({ type: z.literal('ServiceView'), mode: serviceMode, position: logPosition });
 
 /** Every record of `limit-orders.makers.v1`. */
@@ -128,8 +126,8 @@ export const makersRecord = z.discriminatedUnion('type', [makerView, serviceView
 
 /**
  * A record of `limit-orders.book.v1`, keyed `clock:<partition>`, once for each block: the partition of the book is
- * complete up to this block, and up to the facts before `position` in the log. A partition whose clock stops is behind,
- * and not quiet.
+ * complete up to this block, and up to the facts before `position` in the log. If the clock stops, the partition is
+ * behind, not quiet.
  */
 export const bookClock = z.object({
   type: z.literal('BookClock'),
@@ -139,12 +137,12 @@ export const bookClock = z.object({
     .string()
     .regex(/^[0-9a-f]{8}$/)
     .optional()
-    .describe("the name of the log's partition: another log has another one, and a log that is restored keeps it"),
+    .describe("the name of the log's partition: another log has another name, and a restored log keeps it"),
   book: z
     .object({ entries: z.int().nonnegative().describe('how many orders it holds'), hash: bytes32 })
     .optional()
     .describe(
-      'the book of the partition, by which a reader finds what it has lost: the sum, modulo 2^256, of the SHA-256 of the text `orderHash:remainingMakingAmount:status` of each order',
+      'the book of the partition: a reader compares it to find lost records. `hash` is the sum, modulo 2^256, of the SHA-256 of the text `orderHash:remainingMakingAmount:status` of each order',
     ),
 });
 
@@ -155,18 +153,18 @@ export const bookRecord = z.discriminatedUnion('type', [bookEntry, bookClock]);
  * A record of `limit-orders.fills.v1`, keyed `<blockNumber>:<logIndex>`: a fill of a maker's order, as `OrderFilled` of
  * the protocol says it, whether the order is open, has ended or was posted later. The fills of a maker come in the
  * order of the chain. After a take-over of the chain-watcher a fill may come twice, with the same key: a reader counts
- * a key once. What is optional is missing where the fact is of an earlier release; a token also where it logged no
- * `Transfer` and the order is not open.
+ * a key once. Facts of earlier releases lack the optional fields. A token is also missing if it logged no `Transfer`
+ * and the order is not open.
  */
 export const fill = z.object({
   type: z.literal('Fill'),
   orderHash: bytes32,
   maker: address,
-  taker: address.describe('who filled'),
+  taker: address.describe('who filled the order'),
   makingToken: address.optional().describe('what the maker sold'),
   makingAmount: quantity.describe('how much of it'),
   takingToken: address.optional().describe('what the maker got'),
-  takingAmount: quantity.describe('how much of it: the price is this by what was sold'),
+  takingAmount: quantity.describe('how much of it: the price is this divided by what was sold'),
   remainingMakingAmount: quantity.optional().describe('what was left of order.making.amount afterwards'),
   blockNumber,
   blockTimestamp: seconds.optional().describe('the time of the block, in seconds since 1970'),
@@ -175,15 +173,15 @@ export const fill = z.object({
   position: logPosition,
 });
 
-/** How an operator names a router. */
+/** The name that the operator gives a router. */
 export const routerName = z
   .string()
   .regex(/^[A-Za-z0-9_.-]{1,64}$/)
   .describe('the name by which the operator knows the router');
 
 /**
- * A record of `limit-orders.acks.v1`, keyed `<router>:<partition>`: a router has applied its book up to the clock of a
- * partition that has this `position`.
+ * A record of `limit-orders.acks.v1`, keyed `<router>:<partition>`: a router has applied its book up to the partition's
+ * clock with this `position`.
  */
 export const bookAcknowledged = z.object({
   type: z.literal('BookAcknowledged'),

@@ -16,7 +16,7 @@ import {
   signature,
 } from './primitives.js';
 
-/** `OrderSubmitted`: a maker's order was accepted by ingress. Written once the order has passed every check of POST. */
+/** `OrderSubmitted`: ingress accepted a maker's order. Written once the order has passed every check of POST. */
 export const orderSubmitted = z.object({
   type: z.literal('OrderSubmitted'),
   maker: address,
@@ -34,21 +34,21 @@ export const orderSubmitted = z.object({
 });
 
 /**
- * `OrderCancelled`: the maker cancelled one order through DELETE. It may come before the order's
- * `OrderSubmitted`, or without one: such an order is never open.
+ * `OrderCancelled`: the maker cancelled one order with the service. It may come before the order's `OrderSubmitted`, or
+ * without one: such an order is never open.
  */
 export const orderCancelled = z.object({
   type: z.literal('OrderCancelled'),
   maker: address,
   orderHash: bytes32,
-  /** When the order expires; no later than 2^53 - 1. Afterwards the cancellation need not be remembered. */
+  /** When the order expires, at most 2^53 - 1. After that nobody need remember the cancellation. */
   expiresAtSeconds: seconds,
   cause,
 });
 
 /**
- * `OrdersCancelled`: the maker cancelled all its orders of some tokens that were accepted by a time. Such an order that
- * comes later in the log is never open.
+ * `OrdersCancelled`: the maker cancelled all its orders of some tokens that were accepted by a time. If such an order
+ * comes later in the log, it is never open.
  */
 export const ordersCancelled = z.object({
   type: z.literal('OrdersCancelled'),
@@ -61,8 +61,8 @@ export const ordersCancelled = z.object({
 
 /**
  * `SwitchSet`: once the partition's clock reaches `cancelAt`, the orders of the maker that were accepted by then are
- * cancelled, unless a newer one came first. 0 turns the switch off. One that was not issued after the newest changes
- * nothing, and so does one by a key that may not cancel for the maker.
+ * cancelled, unless a newer `SwitchSet` came first. 0 turns the switch off. It changes nothing unless it was issued
+ * after the newest one, by the maker or a key that may cancel for the maker.
  */
 export const switchSet = z.object({
   type: z.literal('SwitchSet'),
@@ -74,9 +74,9 @@ export const switchSet = z.object({
 });
 
 /**
- * `CancelKeysSet`: these addresses may cancel for the maker or read for it, and no others. One that was not issued
- * after the newest changes nothing. Where the newest switch is by a key that is gone, it stays, and its time counts no
- * more.
+ * `CancelKeysSet`: these addresses may cancel for the maker or read for it, and no others. It changes nothing unless it
+ * was issued after the newest one. If a removed key set the newest switch, the switch stays, and its time of issue no
+ * longer counts.
  */
 export const cancelKeysSet = z.object({
   type: z.literal('CancelKeysSet'),
@@ -88,9 +88,9 @@ export const cancelKeysSet = z.object({
 });
 
 /**
- * `FillCapSet`: where more than `amount` of the token is filled within a window, the maker's orders that sell it leave
- * the book until the window has passed. It replaces the maker's cap of the token and what was counted for it; an amount
- * or a window of zero removes it. One that was not issued after the newest of its token changes nothing.
+ * `FillCapSet`: if more than `amount` of the token is filled within a window, the maker's orders that sell it leave the
+ * book until the window has passed. It replaces the maker's cap of the token and resets its count. An amount or a
+ * window of zero removes the cap. It changes nothing unless it was issued after the newest one of its token.
  */
 export const fillCapSet = z.object({
   type: z.literal('FillCapSet'),
@@ -111,14 +111,14 @@ export const observedFunds = z.object({
     .literal(true)
     .optional()
     .describe(
-      'reading the token costs too much to be done with this block: until a record has the values, orders that sell it are VALIDATING. Both are zero here',
+      'reading the token with this block costs too much: orders that sell it are VALIDATING until a record has the values. Both are zero here',
     ),
 });
 
 /**
- * An order's own state on the chain. `filled` is the sum of all fills of its making amount; `cancelled`: by
+ * An order's own state on the chain. `filled` is the sum of all fills of its making amount. `cancelled`: by
  * `cancelOrder`, or by an amount that can never be filled again. A `refused` order is VALIDATING until a later record
- * names it without that.
+ * names it without `refused`.
  */
 export const observedOrder = z.object({
   orderHash: bytes32,
@@ -134,9 +134,9 @@ export const observedOrder = z.object({
 });
 
 /**
- * One fill of a maker's order, as `OrderFilled` of the protocol says it. A log has one place in one block: a repeat is
- * known by it. The fills of a maker come in the order of the chain. What is optional is missing in facts of earlier
- * releases.
+ * One fill of a maker's order, as `OrderFilled` of the protocol says it. A log has one place in one block, which
+ * reveals a repeat. The fills of a maker come in the order of the chain. Facts of earlier releases lack the optional
+ * fields.
  */
 export const orderFill = z.object({
   orderHash: bytes32,
@@ -145,8 +145,8 @@ export const orderFill = z.object({
   takingAmount: quantity.describe('what the maker got for it'),
   makingToken: address
     .optional()
-    .describe('what the order sells; left out where the order is not open here and the token logged no Transfer'),
-  takingToken: address.optional().describe('what it wants; left out where the token logged no Transfer'),
+    .describe('what the order sells; left out if the order is not open here and the token logged no Transfer'),
+  takingToken: address.optional().describe('what it wants; left out if the token logged no Transfer'),
   remaining: quantity.optional().describe('what was left of the making amount afterwards'),
   timestamp: seconds.optional().describe('the time of its block, in seconds since 1970'),
   blockNumber,
@@ -155,9 +155,9 @@ export const orderFill = z.object({
 });
 
 /**
- * `MakerObserved`: what was read of a maker at one block. Absolute values: a repeat changes nothing. It is judged as
- * one, for what is read at one block belongs together. An order is VALIDATING until a record names it; such a record
- * always has the nonce and the funds that the order sells too. `cause` is what led to the reading: the first log that
+ * `MakerObserved`: a maker's state as read at one block. Values are absolute: a repeat changes nothing. Judge the whole
+ * record at once, because values of one block belong together. An order is VALIDATING until a record names it. Such a
+ * record always has the nonce too, and the funds that the order sells. `cause` led to the reading: the first log that
  * touched the maker, or the occasion.
  */
 export const makerObserved = z.object({
@@ -165,7 +165,7 @@ export const makerObserved = z.object({
   maker: address,
   block: blockRef,
   cause,
-  nonce: quantity.optional().describe("the maker's cancel-all counter; left out where it was not read"),
+  nonce: quantity.optional().describe("the maker's cancel-all counter; left out if it was not read"),
   funds: z
     .array(observedFunds)
     .describe('what the maker holds of each token that was read, and what the protocol may transfer'),
@@ -174,7 +174,7 @@ export const makerObserved = z.object({
     .literal(true)
     .optional()
     .describe(
-      "the contract at the maker's address may judge signatures otherwise from this block on, and was not asked yet: its orders are VALIDATING until a record names them",
+      "the contract at the maker's address may judge signatures differently from this block on, and was not asked yet: its orders are VALIDATING until a record names them",
     ),
   fills: z
     .array(orderFill)
@@ -190,10 +190,10 @@ export const makerAdmitted = z.object({ type: z.literal('MakerAdmitted'), maker:
 /** `MakerSuspended`: an operator took the maker's access for a time. Open orders leave the book and stay listed. */
 export const makerSuspended = z.object({ type: z.literal('MakerSuspended'), maker: address, cause });
 
-/** `MakerRemoved`: an operator took the maker off the whitelist. The same becomes of its open orders. */
+/** `MakerRemoved`: an operator took the maker off the whitelist. Open orders leave the book and stay listed. */
 export const makerRemoved = z.object({ type: z.literal('MakerRemoved'), maker: address, cause });
 
-/** `MakerLimitsSet`: an operator gave the maker limits of its own, in place of all that it had. */
+/** `MakerLimitsSet`: an operator gave the maker limits of its own. They replace all that it had. */
 export const makerLimitsSet = z.object({
   type: z.literal('MakerLimitsSet'),
   maker: address,
@@ -201,20 +201,20 @@ export const makerLimitsSet = z.object({
   cause,
 });
 
-/** `QuarantineLifted`: an operator has the maker folded again, beginning with the fact that could not be folded. */
+/** `QuarantineLifted`: an operator had the maker folded again, from the fact that could not be folded. */
 export const quarantineLifted = z.object({ type: z.literal('QuarantineLifted'), maker: address, cause });
 
-/** `ServiceModeSet`: what the whole service does from here on. The message is in partition 0, and has no key. */
+/** `ServiceModeSet`: the mode of the whole service from here on. The message is in partition 0, and has no key. */
 export const serviceModeSet = z.object({ type: z.literal('ServiceModeSet'), mode: serviceMode, cause });
 
 /**
- * `BlockProcessed`: all that this block and those before it did to the makers of the partition is earlier in it. It is
- * in every partition, and has no key.
+ * `BlockProcessed`: all facts of this block and earlier ones about the partition's makers come before it in the
+ * partition. The message is in every partition, and has no key.
  */
 export const blockProcessed = z.object({ type: z.literal('BlockProcessed'), block: blockRef });
 
 /**
- * `WatcherResigned`: the chain-watcher that published has stopped; another one may take over at once. It is in
+ * `WatcherResigned`: the chain-watcher that published has stopped. Another one may take over at once. The message is in
  * partition 0, and has no key.
  */
 export const watcherResigned = z.object({ type: z.literal('WatcherResigned') });
@@ -259,12 +259,12 @@ export type MakerFact = Exclude<MakerEvent, BlockProcessed | WatcherResigned | Q
 
 const HOLD = 'hold:';
 
-/** Why `salvage` suspends a maker who was admitted, and has the service take cancellations alone. */
+/** The cause with which `salvage` suspends an admitted maker, and sets the service to take only cancellations. */
 export function holdCause(commandId: string): Cause {
   return { kind: 'operator', commandId: `${HOLD}${commandId}`, by: 'salvage', reason: 'the log was restored' };
 }
 
-/** False of what an operator has decided. */
+/** Whether `salvage` decided it, not an operator. */
 export function isHold(cause: Cause): boolean {
   return cause.kind === 'operator' && cause.commandId.startsWith(HOLD);
 }

@@ -78,7 +78,7 @@ function factOf<T extends 'OrderSubmitted' | 'BlockProcessed' | 'ServiceModeSet'
 }
 
 describe('messages on the log', () => {
-  test.each(golden)('%s is read, and written again byte for byte', (_file, message) => {
+  test.each(golden)('%s is read and written back byte for byte', (_file, message) => {
     const again = recode(message);
     expect(again.value?.toString() ?? null).toBe(message.value);
     expect(again.key).toBe(message.key);
@@ -86,7 +86,7 @@ describe('messages on the log', () => {
   });
 
   test.each(golden.filter(([, { value }]) => value !== null))(
-    '%s with fields of a newer version is read as without them',
+    '%s is read the same with the fields of a newer version',
     (_file, message) => {
       const value = JSON.stringify(withUnknownFields(JSON.parse(message.value ?? '')));
       expect(decodeGolden({ ...message, value })).toEqual(decodeGolden(message));
@@ -140,7 +140,7 @@ describe('messages on the log', () => {
     expect('unreadable' in event && event.unreadable).toMatch(reason);
   });
 
-  test('a fact belongs to the partition of its maker, and is of no other maker: else it returns what is wrong', () => {
+  test('a fact in the wrong partition, or about another maker than its order, is reported as misplaced', () => {
     const submitted = factOf('OrderSubmitted.v1.json');
     const { maker } = submitted;
     const other = `0x${'5'.repeat(40)}` as const;
@@ -159,7 +159,7 @@ describe('messages on the log', () => {
   });
 });
 
-test('a message carries the trace of its context, and what it leads to the same', () => {
+test('a message carries the trace of its context, and the trace can be read back', () => {
   const trace = {
     traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`,
     tracestate: 'vendor=1',

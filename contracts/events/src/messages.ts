@@ -16,21 +16,21 @@ import {
 import { type MakerEvent, makerEvent } from './maker-events.js';
 import { type Data, readEntryStraight, readFactStraight } from './read-straight.js';
 
-/** What a message carries beside its data: the CloudEvents attributes and the W3C trace context. */
+/** The metadata of a message: the CloudEvents attributes and the W3C trace context. */
 export interface MessageContext {
-  /** Unique for (`source`, `id`); the same fact always has the same id, so that a repeat is recognised. */
+  /** Unique for (`source`, `id`). The same fact always has the same id, so readers recognise a repeat. */
   id: string;
   /** Which service wrote it, e.g. `/makerbook/ingress`. */
   source: string;
   /** Milliseconds since 1970. */
   timeMs: number;
-  /** W3C `traceparent`, `tracestate` and `baggage`, those that there are. */
+  /** W3C `traceparent`, `tracestate` and `baggage`, as far as present. */
   trace?: TraceHeaders;
-  /** The time of its record by which a fact has to be in the log. See `isTooLate`. */
+  /** The latest time that the record of a fact may have in the log. See `isTooLate`. */
   storedByMs?: number | undefined;
 }
 
-/** The headers by which a trace goes on. */
+/** The headers that continue a trace. */
 export type TraceHeaders = Readonly<Record<string, string>>;
 
 const traceHeaders = ['traceparent', 'tracestate', 'baggage'] as const;
@@ -42,7 +42,7 @@ export interface Message {
   headers: Record<string, string>;
 }
 
-/** A message that cannot be read. `unreadable`: place and reason, for whoever looks at the parked message. */
+/** A message that cannot be read. `unreadable`: place and reason, for the person who looks at the parked message. */
 export interface Unreadable {
   unreadable: string;
 }
@@ -53,7 +53,7 @@ const prefix = 'makerbook.';
 /** `OrderSubmitted` → `makerbook.OrderSubmitted.v1` */
 export const ceType = (type: string): string => `${prefix}${type}.${version}`;
 
-/** The message of a fact. One about the whole partition or service has no key. */
+/** The message of a fact. A fact about the whole partition or service has no key. */
 export function encodeMakerEvent(event: MakerEvent, context: MessageContext): Message {
   const { type, ...data } = event;
   return encode(type, 'maker' in event ? event.maker : null, data, context);
@@ -69,7 +69,7 @@ export function encodeBookRecord(record: BookRecord, context: MessageContext): M
   return encode(type, bookClockKey(record.position.partition), data, context);
 }
 
-/** As `JSON.stringify` would, in half of its time: nothing in an entry needs an escape. */
+/** Writes what `JSON.stringify` would, in half of the time. No text in an entry needs an escape. */
 function textOfEntry(entry: BookEntry): string {
   const { orderHash, order, signature, remainingMakingAmount, routableUntil, acceptedAtMs, position, causes } = entry;
   const { salt, nonce, expiresAt, making, taking, maker, permittedTaker } = order;
@@ -141,9 +141,9 @@ export const serviceKey = 'service';
 export const servicePartition = 0;
 
 /**
- * Reads a message of `limit-orders.maker-events.v1`, or returns why it cannot be read. Fields that are not known here
- * are left out, for a newer version may add some. A type that is not known here cannot be read: what a fact does to an
- * order cannot be guessed.
+ * Reads a message of `limit-orders.maker-events.v1`, or returns why it cannot be read. Leaves out unknown fields
+ * because a newer version may add some. Does not read an unknown type: nobody can guess what such a fact does to an
+ * order.
  */
 export function decodeMakerEvent(
   message: Pick<Message, 'headers'> & { value: Buffer | null },
@@ -152,8 +152,8 @@ export function decodeMakerEvent(
 }
 
 /**
- * Why a fact is in the wrong place, for the person who looks at the parked message; undefined where it is not. A
- * maker's facts belong to the maker's partition, or their order means nothing, and concern no other maker's order.
+ * Tells why a fact is in the wrong place, for the person who looks at the parked message; undefined if it is not. A
+ * maker's facts belong to the maker's partition, or their sequence means nothing. They concern no other maker's order.
  * @param homeOf the partition of a maker
  */
 export function misplacement(
@@ -199,12 +199,12 @@ export function decodeAcknowledged(
   return decode(bookAcknowledged, message);
 }
 
-/** Names by when a fact has to be in the log, in milliseconds since 1970. */
+/** The header that tells by when a fact must be in the log, in milliseconds since 1970. */
 export const STORED_BY = 'stored_by';
 
 /**
- * Tells whether a fact came into the log after its writer had given it up: pass over it. A broker may store what it got
- * minutes before, when a cancellation has long been told that nobody knows the order.
+ * Tells whether a fact reached the log after its writer had given it up. Skip such a fact. A broker may store a record
+ * minutes after it got it. By then a cancellation may have had the answer that the order is unknown.
  */
 export function isTooLate({ headers, timestampMs }: TimedMessage): boolean {
   const storedBy = headers[STORED_BY];
@@ -217,7 +217,7 @@ export interface TimedMessage {
   readonly timestampMs: number;
 }
 
-/** The trace that a message belongs to: what it leads to carries the same headers. */
+/** The trace that a message belongs to. Messages that it leads to carry the same headers. */
 export function traceOf(headers: Readonly<Record<string, string>>): TraceHeaders {
   const trace: Record<string, string> = {};
   for (const name of traceHeaders) {
@@ -227,7 +227,7 @@ export function traceOf(headers: Readonly<Record<string, string>>): TraceHeaders
   return trace;
 }
 
-/** The headers that every message carries, also a tombstone. */
+/** The headers of every message, tombstones included. */
 export function messageHeaders(type: string, context: MessageContext): Record<string, string> {
   return {
     ce_specversion: '1.0',

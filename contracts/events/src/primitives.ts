@@ -1,7 +1,7 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import { z } from 'zod';
 
-/** What texts are made of. */
+/** The patterns that texts must match. */
 export const patterns = {
   address: /^0x[0-9a-f]{40}$/,
   bytes32: /^0x[0-9a-f]{64}$/,
@@ -24,7 +24,7 @@ export const bytes32 = hex(patterns.bytes32, '32 bytes in lowercase hex');
 /** A uint256 in minimal lowercase hex: `0x0`, `0x1f`. */
 export const quantity = hex(patterns.quantity, 'a uint256 in minimal lowercase hex');
 
-/** An accepted signature: of a key 65 bytes r‖s‖v, or the 64 of EIP-2098; of a contract any bytes. */
+/** An accepted signature. A key's has 65 bytes r‖s‖v, or the 64 of EIP-2098. A contract's has any bytes. */
 export const signature = hex(
   patterns.signature,
   "a signature in lowercase hex: a key's has 64 or 65 bytes, a contract's up to 1024",
@@ -63,7 +63,7 @@ export const order = z
 /** The block at which a fact about the chain holds. */
 export const blockRef = z.object({ number: blockNumber, hash: bytes32, timestamp: seconds }).describe('a block');
 
-/** What led to a fact: a maker's request, a log of a transaction, a read of the chain, or an operator's command. */
+/** The cause of a fact: a maker's request, a log of a transaction, a read of the chain, or an operator's command. */
 export const cause = z
   .discriminatedUnion('kind', [
     z.object({
@@ -90,17 +90,17 @@ export const cause = z
   ])
   .describe('what led to the fact');
 
-/**
- * The limits of one maker, each in place of the service's own; what is left out is as the service has it. Open orders,
- * and the budget of POST: orders per second by which it fills, and orders that it holds when full.
- */
-/** Addresses that may read for a maker, by what they may; none where it is left out. */
+/** Addresses that may read for a maker, keyed by what they may read; none if left out. */
 export const readKeys = {
   listKeys: z.array(address).optional().describe('addresses that may list for the maker'),
   streamKeys: z.array(address).optional().describe('addresses that may stream for the maker'),
   historyKeys: z.array(address).optional().describe('addresses that may read the history for the maker'),
 };
 
+/**
+ * The limits of one maker, each instead of the service's own. A limit that is left out is the service's. There are open
+ * orders, and the budget of POST: how many orders per second fill it, and how many it holds when full.
+ */
 export const makerLimits = z
   .object({
     openOrdersMax: z.int().min(1).max(1_000_000).optional().describe('open orders'),
@@ -109,15 +109,15 @@ export const makerLimits = z
       .min(1)
       .max(1_000_000)
       .optional()
-      .describe('orders per second, by which the budget of POST fills'),
+      .describe('orders that the budget of POST gains each second'),
     ordersBurst: z.int().min(1).max(1_000_000).optional().describe('orders that the budget holds when it is full'),
   })
-  .describe("limits of one maker in place of the service's own; what is left out is as the service has it");
+  .describe("limits of one maker instead of the service's own; a limit that is left out is the service's");
 
-/** `CANCEL_ONLY`: no order is placed; cancelling, listing and patching go on. */
+/** `CANCEL_ONLY`: the service places no orders. It still cancels, lists and patches. */
 export const serviceMode = z
   .enum(['NORMAL', 'CANCEL_ONLY'])
-  .describe('`CANCEL_ONLY`: no order is placed; cancelling, listing and patching go on');
+  .describe('`CANCEL_ONLY`: the service places no orders; it still cancels, lists and patches');
 
 export type OrderBody = z.infer<typeof order>;
 export type BlockRef = z.infer<typeof blockRef>;

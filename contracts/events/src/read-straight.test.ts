@@ -47,7 +47,7 @@ type Kind = keyof typeof kinds;
 const read = (type: Kind, data: Data) => (type === 'BookEntry' ? readEntryStraight : readFactStraight)(type, data);
 const schemaOf = (type: Kind) => (type === 'BookEntry' ? bookRecord : makerEvent);
 
-test.each(Object.keys(kinds) as Kind[])('what is read of %s is what its schema reads', (type) => {
+test.each(Object.keys(kinds) as Kind[])('%s is read exactly as its schema reads it', (type) => {
   fc.assert(
     fc.property(kinds[type], (data: Data) => {
       expect(JSON.stringify(read(type, { ...data, later: 1 }))).toBe(
@@ -101,7 +101,7 @@ test.each(Object.keys(kinds) as Kind[])('%s with a field that its schema refuses
   );
 });
 
-test('an entry is written as JSON.stringify would', () => {
+test('an entry is written as JSON.stringify would write it', () => {
   fc.assert(
     fc.property(kinds.BookEntry, (data: Data) => {
       const { value } = encodeBookRecord(bookEntry.parse({ ...data, type: 'BookEntry' }), {
@@ -115,7 +115,7 @@ test('an entry is written as JSON.stringify would', () => {
   );
 });
 
-/** The data with another value in the place that the numbers lead to. */
+/** Returns the data with another value in the place that the numbers lead to. */
 function replaceIn(data: Data, [first = 0, ...way]: readonly number[], value: unknown): Data {
   const names = Object.keys(data);
   const name = names[first % names.length] ?? '';

@@ -3,13 +3,13 @@ import { type BookCause, type BookEntry, bookCause, type FundingView, type LogPo
 import type { OrderCancelled, OrderSubmitted } from './maker-events.js';
 import { type Cause, type OrderBody, patterns } from './primitives.js';
 
-/** An object out of JSON. */
+/** A parsed JSON object. */
 export type Data = Readonly<Record<string, unknown>>;
 
 /**
- * Reads one of the facts that come most often without its schema, in two thirds of the time. Undefined where it is not
- * as most are: then the schema reads it, or says what is wrong.
- * @param data of the fact, without its type
+ * Reads a fact of the most frequent types without its schema, in two thirds of the time. Returns undefined for an
+ * unusual fact: then the schema reads it, or says what is wrong.
+ * @param data the fact's data, without its type
  */
 export function readFactStraight(type: string, data: Data): OrderSubmitted | OrderCancelled | undefined {
   if (type !== 'OrderSubmitted' && type !== 'OrderCancelled') return undefined;
@@ -27,7 +27,7 @@ export function readFactStraight(type: string, data: Data): OrderSubmitted | Ord
   return { type, maker, orderHash, order, signature, acceptedAtMs, cause };
 }
 
-/** Reads an order of the book, as `readFactStraight` a fact. */
+/** Reads an order of the book, as `readFactStraight` reads a fact. */
 export function readEntryStraight(type: string, data: Data): BookEntry | undefined {
   if (type !== 'BookEntry') return undefined;
   const { orderHash, signature, remainingMakingAmount, routableUntil, acceptedAtMs, causes, status } = data;

@@ -1,4 +1,4 @@
-/** One topic of the log and how it is kept. */
+/** One topic and its settings. */
 export interface TopicSpec {
   name: string;
   partitions: number;
@@ -15,7 +15,7 @@ export interface TopicNames {
   parked: string;
 }
 
-/** @param prefix put before every topic name, so that several deployments can share a broker. */
+/** @param prefix put before every topic name, so several deployments can share a broker. */
 export function topicNames(prefix = ''): TopicNames {
   return {
     makerEvents: `${prefix}limit-orders.maker-events.v1`,
@@ -31,11 +31,10 @@ const hourMs = 60 * 60 * 1000;
 const dayMs = 24 * hourMs;
 
 /**
- * Every topic with its settings. Facts are kept for ever: they are the only truth. Their time is that of the broker,
- * and so one clock for all who write: what was appended before a time is in the log before the first record of a later
- * one. Feeds are compacted to the newest record of each key; a tombstone stays a day, so that a reader that was away
- * for less sees every removal. The last hour of a feed is whole, so that a reader that is less behind can hold each
- * clock against what it has read.
+ * Every topic with its settings. Facts are kept for ever: they are the only truth. The broker sets their time, so all
+ * writers share one clock: a record appended before a time comes before the first record with a later time. Feeds are
+ * compacted to the newest record of each key. A tombstone stays a day, so a reader that was down for less sees every
+ * removal. The last hour of a feed is whole, so a reader that is less behind can check each clock against what it read.
  * @param partitions fixed for life: a maker must never move to another partition.
  */
 export function topicSpecs(names: TopicNames, partitions: number): TopicSpec[] {

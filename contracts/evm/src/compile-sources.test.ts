@@ -5,7 +5,7 @@ import { EventFragment, FunctionFragment, Interface } from 'ethers';
 import { compileSources, renderArtifacts } from './compile-sources.js';
 import { deployArtifacts, eventTopics, limitOrderProtocolFragments } from './index.js';
 
-test('the committed ABIs and bytecode are what the sources compile to, and all are handed out', () => {
+test('the committed ABIs and bytecode are what the sources compile to, and all are exported', () => {
   const committed = fileURLToPath(new URL('../src/artifacts/', import.meta.url));
   const compiled = compileSources(fileURLToPath(new URL('../sol/', import.meta.url)));
   const rendered = renderArtifacts(compiled);

@@ -30,8 +30,8 @@ interface SolcOutput {
 }
 
 /**
- * Compiles the sources under `soliditySources` with the compiler from npm. The result is a function of the sources,
- * the compiler's version and the settings below alone. Throws with the compiler's words on any error or warning.
+ * Compiles the sources under `soliditySources` with the compiler from npm. The result depends only on the sources, the
+ * compiler's version and the settings below. Throws with the compiler's words on any error or warning.
  * The compiler is a development dependency: nothing that runs in production imports this file.
  */
 export function compileSources(soliditySources: string): CompiledContract[] {
@@ -48,7 +48,7 @@ export function compileSources(soliditySources: string): CompiledContract[] {
     language: 'Solidity',
     sources,
     settings: {
-      // Kaia took over Ethereum's Cancun in a hardfork of the same name. Nothing here needs what came later.
+      // Kaia adopted Ethereum's Cancun in a hardfork of the same name. Nothing here needs a later version.
       evmVersion: 'cancun',
       optimizer: { enabled: true, runs: 1_000 },
       // Without the metadata's hash the bytecode does not change with comments or file names.

@@ -23,9 +23,9 @@ export function isSwapCallRefusal(result: SwapCall | SwapCallRefusal): result is
 }
 
 /**
- * Reads the calldata of a swap call, and nothing but the one encoding that `encodeSwapCall` writes: no
- * trailing bytes, no other offsets, no dirty padding. So what is patched and encoded again differs in the patched words
- * alone. Anything over `SWAP_CALL_MAX_BYTES` is refused unread, so the cost is that of a kilobyte at most.
+ * Reads the calldata of a swap call. Takes only the one encoding that `encodeSwapCall` writes: no trailing bytes, no
+ * other offsets, no dirty padding. So a call that is patched and encoded again differs only in the patched words.
+ * Refuses anything over `SWAP_CALL_MAX_BYTES` unread, so it never costs more than reading a kilobyte.
  */
 export function decodeSwapCall(data: Uint8Array): SwapCall | SwapCallRefusal {
   if (data.length > SWAP_CALL_MAX_BYTES) return { code: 'too_long' };
@@ -38,7 +38,7 @@ export function decodeSwapCall(data: Uint8Array): SwapCall | SwapCallRefusal {
   const poolCount = smallAt(data, routeLength) / POOL_BYTES;
   if (!Number.isInteger(poolCount) || poolCount < 1 || poolCount > ROUTE_POOLS_MAX) return { code: 'not_canonical' };
   const assertionLength = routeLength + 32 * (1 + Math.ceil((poolCount * POOL_BYTES) / 32));
-  // Only the length that the parts add up to is read any further: below, every offset lies inside the data.
+  // Stop unless the parts add up to the length of the data. So every offset below lies inside the data.
   const hasMinOutput = data.length === swapCallBytes(version, poolCount, true);
   if (!hasMinOutput && data.length !== swapCallBytes(version, poolCount, false)) return { code: 'not_canonical' };
   const signatureLength = assertionLength + (hasMinOutput ? 64 : 32);
@@ -49,7 +49,7 @@ export function decodeSwapCall(data: Uint8Array): SwapCall | SwapCallRefusal {
     signature: bytesToHex(data.subarray(signatureLength + 32, signatureLength + 32 + SIGNATURE_BYTES)),
   };
   const call = version === 'v0' ? readQuoteV0(data, common) : readQuoteV1(data, common);
-  // What was skipped above, offsets, lengths and padding, has to be what encoding writes there.
+  // Offsets, lengths and padding were skipped above. They must be what encoding writes there.
   return areEqual(encodeSwapCall(call), data) ? call : { code: 'not_canonical' };
 }
 
@@ -90,7 +90,7 @@ function uintAt(data: Uint8Array, at: number): bigint {
   return BigInt(bytesToHex(data.subarray(at, at + 32)));
 }
 
-/** The low four bytes of a word: a larger word fails to equal its encoding. */
+/** The low four bytes of a word. A larger word will differ from its encoding. */
 function smallAt(data: Uint8Array, at: number): number {
   return new DataView(data.buffer, data.byteOffset + at, 32).getUint32(28);
 }

@@ -55,7 +55,7 @@ describe('the order hash', () => {
     );
   });
 
-  test('does not depend on what was hashed before, and stays when more is hashed', () => {
+  test('does not depend on what was hashed before, and does not change when more is hashed', () => {
     fc.assert(
       fc.property(anyOrder, anyOrder, (first, second) => {
         const { hashOrder } = createOrderHasher(kaia);
@@ -117,7 +117,7 @@ describe('the digest of a request for a list, for the account, for the history o
   });
 });
 
-/** Has ethers hash it in a domain with a salt of 32 bytes. */
+/** Lets ethers hash a message in a domain with a salt of 32 bytes. */
 const saltedHash = (where: SigningDomain, salt: Uint8Array, types: Record<string, TypedField[]>, message: object) =>
   TypedDataEncoder.hash({ ...typedDataDomain(where), salt: bytesToHex(salt) }, types, message);
 
@@ -195,7 +195,7 @@ describe('the digest of a message without a salt', () => {
 
   const hashList = fc.array(bytes(32).map(bytesToHex), { maxLength: 6 });
 
-  test('is that of ethers in any domain', () => {
+  test('is the digest of ethers in any domain', () => {
     fc.assert(
       fc.property(
         domain,

@@ -7,13 +7,13 @@ interface SwapCallCommon {
   readonly tokenIn: Address;
   readonly amountIn: bigint;
   readonly tokenOut: Address;
-  /** Unix seconds: executable up to and including it. */
+  /** Unix seconds. The call can run up to and including this time. */
   readonly deadline: bigint;
   /** The pools of the path: 1 to `ROUTE_POOLS_MAX`. */
   readonly pools: readonly Address[];
   /** The guaranteed minimum output; undefined when the call has no such assertion at all. */
   readonly minOutput: bigint | undefined;
-  /** 65 bytes r ‖ s ‖ v by a quote signer over everything else; not judged by the codec. */
+  /** 65 bytes r ‖ s ‖ v by a quote signer over everything else. The codec does not verify it. */
   readonly signature: Hex;
 }
 
@@ -29,7 +29,7 @@ export interface SwapCallV1 extends SwapCallCommon {
   readonly recipient: Address;
 }
 
-/** All of a swap call that its signature covers. */
+/** The part of a swap call that its signature covers. */
 export type UnsignedSwapCall = Omit<SwapCallV0, 'signature'> | Omit<SwapCallV1, 'signature'>;
 
 /** The content of `quote.tx.data`: a call of the Navigator. */
@@ -39,30 +39,30 @@ export const ROUTE_POOLS_MAX = 8;
 export const POOL_BYTES = 20;
 export const SIGNATURE_BYTES = 65;
 
-/** First four bytes of a swap call's calldata. */
+/** First four bytes of a swap call's calldata, keyed by version. */
 export const swapSelectors: Readonly<Record<SwapCall['version'], Hex>> = {
   v0: selectorOf('swapQuoteV0((address,uint256,address,uint256),bytes,uint256[],bytes)'),
   v1: selectorOf('swapQuoteV1((uint256,address,uint256,address,address,uint256),bytes,uint256[],bytes)'),
 };
 
-/** Words of a call before its dynamic parts: the quote's fields. */
+/** How many words the quote's fields take, before the dynamic parts of a call. */
 export const QUOTE_WORDS: Readonly<Record<SwapCall['version'], number>> = { v0: 4, v1: 6 };
 
-/** The largest calldata that is a swap call: a v1 call with all pools and an assertion. */
+/** The length of the longest swap call: a v1 call with all pools and an assertion. */
 export const SWAP_CALL_MAX_BYTES = swapCallBytes('v1', ROUTE_POOLS_MAX, true);
 
 /** The length of the one canonical encoding of a swap call. */
 export function swapCallBytes(version: SwapCall['version'], pools: number, hasMinOutput: boolean): number {
   const routeWords = Math.ceil((pools * POOL_BYTES) / 32);
   const signatureWords = Math.ceil(SIGNATURE_BYTES / 32);
-  // The fields, three offsets, three lengths, and what the lengths count.
+  // The selector, the fields, three offsets, three lengths, and the data of those lengths.
   return 4 + 32 * (QUOTE_WORDS[version] + 3 + 3 + routeWords + (hasMinOutput ? 1 : 0) + signatureWords);
 }
 
 /**
- * The calldata of a swap call, in the one encoding that `decodeSwapCall` takes: as the ABI lays it out, dynamic parts
- * in order and without gaps. An absent minimum leaves an array of no elements, which holds no word to patch.
- * Throws a RangeError or TypeError for what no call can hold.
+ * Encodes the calldata of a swap call, in the one encoding that `decodeSwapCall` takes: as the ABI lays it out, dynamic
+ * parts in order and without gaps. Without a minimum the array is empty, so it has no word to patch.
+ * Throws a RangeError or TypeError for values that no call can hold.
  */
 export function encodeSwapCall(call: SwapCall): Uint8Array {
   const { pools, minOutput } = call;
@@ -91,7 +91,7 @@ export function encodeSwapCall(call: SwapCall): Uint8Array {
   return bytes;
 }
 
-/** Writes the fields of a quote from a word on, in the order of its struct. */
+/** Writes the fields of a quote in the order of its struct, starting at word `from`. */
 export function putQuote(words: WordBuffer, from: number, call: UnsignedSwapCall): void {
   if (call.version === 'v0') {
     putAddress(words, from, call.tokenIn);
@@ -108,7 +108,7 @@ export function putQuote(words: WordBuffer, from: number, call: UnsignedSwapCall
   putUint256(words, from + 5, call.deadline);
 }
 
-/** Writes the pools of a route, packed. Throws a RangeError for none or too many, a TypeError for no address. */
+/** Writes the pools of a route, packed. Throws a RangeError for none or too many, a TypeError for a non-address. */
 export function putRoute(bytes: Uint8Array, at: number, pools: readonly Address[]): void {
   if (pools.length < 1 || pools.length > ROUTE_POOLS_MAX) throw new RangeError(`1 to ${ROUTE_POOLS_MAX} pools`);
   for (const [index, pool] of pools.entries()) {

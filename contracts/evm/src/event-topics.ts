@@ -8,7 +8,7 @@ export const eventTopics = {
   transfer: topicOf('Transfer(address,address,uint256)'),
   /** `Approval(owner indexed, spender indexed, value)` of an ERC-20. */
   approval: topicOf('Approval(address,address,uint256)'),
-  /** `Deposit(account indexed, value)` of a wrapped native token: it moves a balance with no Transfer. */
+  /** `Deposit(account indexed, value)` of a wrapped native token. It changes a balance without a Transfer. */
   deposit: topicOf('Deposit(address,uint256)'),
   /** `Withdrawal(account indexed, value)` of a wrapped native token. */
   withdrawal: topicOf('Withdrawal(address,uint256)'),

@@ -17,7 +17,7 @@ import { startTestChain } from './testing/start-test-chain.js';
 
 const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 const GAS = { gasLimit: 1_000_000 };
-// Longer than what OpenZeppelin's EIP712 takes for a name.
+// The name is longer than OpenZeppelin's EIP712 can take.
 const SERVICE_NAME = 'Makerbook with a name of some length';
 
 const chain = await startTestChain();
@@ -41,13 +41,13 @@ beforeAll(async () => {
 });
 
 describe('the hash on the chain', () => {
-  test('is the hash that is computed off the chain, for a hundred random orders', async () => {
+  test('equals the hash that is computed off the chain, for a hundred random orders', async () => {
     const sample = fc.sample(anyOrder, 100);
     const hashes = await Promise.all(sample.map((order) => protocol.getFunction('hashOrder')(order)));
     expect(hashes).toEqual(sample.map(hash));
   });
 
-  test('lies in the domain that the contract declares', async () => {
+  test('uses the domain that the contract declares', async () => {
     const [fields, name, version, chainId, verifyingContract] = await protocol.getFunction('eip712Domain')();
     expect([fields, name, version, chainId]).toEqual(['0x0f', `${SERVICE_NAME} Limit Order Protocol`, 'v0', 8217n]);
     expect(verifyingContract.toLowerCase()).toBe(protocolAddress);
@@ -56,7 +56,7 @@ describe('the hash on the chain', () => {
 });
 
 describe('a fill', () => {
-  test('in full moves both tokens, by any taker when the permitted taker is zero, and leaves nothing', async () => {
+  test('in full moves both tokens and leaves nothing, for any taker if the permitted taker is zero', async () => {
     const order = newOrder();
     const before = await balances();
     const receipt = await fill(order, 1000n);
@@ -74,7 +74,7 @@ describe('a fill', () => {
     await expectRevert(tryFill(order, 1n), 'InsufficientRemaining');
   });
 
-  test('in part leaves the rest, and each event carries what remains', async () => {
+  test('in part leaves the rest, and each event says what remains', async () => {
     const order = newOrder();
     expect(protocolEvents(await fill(order, 300n))[0]?.at(-1)).toBe(700n);
     expect(await protocol.getFunction('filled')(hash(order))).toBe(300n);
@@ -83,7 +83,7 @@ describe('a fill', () => {
     expect(protocolEvents(await fill(order, 700n))[0]?.at(-1)).toBe(0n);
   });
 
-  test('rounds what the taker pays up, in the maker’s favour', async () => {
+  test('rounds up what the taker pays, in the maker’s favour', async () => {
     const order = newOrder({ making: { token: making, amount: 3n }, taking: { token: taking, amount: 10n } });
     const before = await balances();
     const paid = [];
@@ -94,7 +94,7 @@ describe('a fill', () => {
     expect(protocolEvents(await fill(cheap, 1n))[0]?.[5]).toBe(1n);
   });
 
-  test('whose amounts multiply beyond uint256 keeps its price', async () => {
+  test('keeps its price if the product of its amounts exceeds uint256', async () => {
     const order = newOrder({
       making: { token: making, amount: MaxUint256 },
       taking: { token: taking, amount: MaxUint256 },
@@ -114,13 +114,13 @@ describe('a fill', () => {
     await expectRevert(tryFill(newOrder({ making: { token: making, amount: 0n } }), 1n), 'InsufficientRemaining');
   });
 
-  test('of an order with a permitted taker is for that one alone', async () => {
+  test('of an order with a permitted taker is possible for that taker alone', async () => {
     const stranger = await chain.createAccount();
     await expectRevert(tryFill(newOrder({ permittedTaker: lower(stranger.address) }), 1n), 'TakerNotPermitted');
     expect(await tryFill(newOrder({ permittedTaker: lower(taker.address) }), 2n)).toBe(1n);
   });
 
-  test('is possible in the second of expiry and never after', async () => {
+  test('is possible in the second of expiry, and never after it', async () => {
     const now = (await chain.provider.getBlock('latest'))?.timestamp ?? 0;
     const order = newOrder({ expiresAt: BigInt(now) + 100n });
     await chain.provider.send('evm_setNextBlockTimestamp', [now + 100]);
@@ -131,7 +131,7 @@ describe('a fill', () => {
     await expectRevert(tryFill(order, 1n), 'OrderExpired', [order.expiresAt]);
   });
 
-  test('without balance or allowance reverts and books nothing', async () => {
+  test('without balance or allowance reverts and records nothing', async () => {
     const poor = await chain.createAccount();
     const order = newOrder({ maker: lower(poor.address) });
     await expectRevert(tryFill(order, 1n, { signer: poor }), 'ERC20InsufficientAllowance');
@@ -140,7 +140,7 @@ describe('a fill', () => {
     expect(await protocol.getFunction('filled')(hash(order))).toBe(0n);
   });
 
-  test('in a token that answers false, or at an address with no code, reverts', async () => {
+  test('of a token that answers false, or that has no code, reverts', async () => {
     await send(token(making, maker), 'setTransfersReturnFalse', true);
     await expectRevert(tryFill(newOrder(), 1n), 'SafeERC20FailedOperation');
     await send(token(making, maker), 'setTransfersReturnFalse', false);
@@ -165,7 +165,7 @@ describe('a fill', () => {
 });
 
 describe('a signature', () => {
-  test('is taken in every form that the service takes', async () => {
+  test('is accepted in every form that the service accepts', async () => {
     const order = newOrder();
     const signature = maker.signingKey.sign(hash(order));
     const rs = signature.r + signature.s.slice(2);
@@ -174,7 +174,7 @@ describe('a signature', () => {
     }
   });
 
-  test('of another key, another order, another length, another v, of no point, or with high s is refused', async () => {
+  test('is refused if its key, order, length or v is wrong, its s is high, or r and s are zero', async () => {
     const order = newOrder();
     const good = sign(order);
     const { r, s, v } = maker.signingKey.sign(hash(order));
@@ -208,12 +208,12 @@ describe('the order of a contract wallet', () => {
   });
   const refused = () => expectRevert(tryFill(order, 1n), 'WalletRefusesSignature');
 
-  test('is filled with a signature that the wallet takes, of any length', async () => {
+  test('is filled with a signature that the wallet accepts, of any length', async () => {
     expect(protocolEvents(await fill(order, 2n))[0]?.[0]).toBe('OrderFilled');
     expect(await tryFill(order, 2n, { signature: `${sign(order)}${'ab'.repeat(1000)}` })).toBe(1n);
   });
 
-  test('is refused with another signature, and once the wallet takes it no more', async () => {
+  test('is refused with another signature, or once the wallet no longer accepts it', async () => {
     await expectRevert(tryFill(order, 1n, { signer: taker }), 'WalletRefusesSignature', [order.maker].map(getAddress));
     await expectRevert(tryFill(order, 1n, { signature: '0x' }), 'WalletRefusesSignature');
     await send(wallet, 'setOwner', taker.address);
@@ -222,20 +222,20 @@ describe('the order of a contract wallet', () => {
     expect(await tryFill(order, 2n)).toBe(1n);
   });
 
-  test.each(['reverts', 'dirty', 'short'] as const)('is refused where the wallet answers badly: %s', async (how) => {
+  test.each(['reverts', 'dirty', 'short'] as const)('is refused if the wallet answers badly: %s', async (how) => {
     await send(wallet, 'setAnswer', ANSWERS[how], 0n);
     await refused();
     await send(wallet, 'setAnswer', ANSWERS.honest, 0n);
   });
 
-  test('that burns all the gas it gets ends the fill, and books nothing', async () => {
+  test('is not filled if the wallet burns all the gas that it gets', async () => {
     await send(wallet, 'setAnswer', ANSWERS.honest, MaxUint256);
     const sent = await protocol.getFunction('fillOrder').send(order, sign(order), 1n, MaxUint256, GAS);
     await expect(sent.wait()).rejects.toMatchObject({ receipt: { status: 0 } });
     await send(wallet, 'setAnswer', ANSWERS.honest, 0n);
   });
 
-  test('needs no wallet where a key signs: an account with a key and code (EIP-7702) is not asked', async () => {
+  test('is filled without asking the wallet if the account’s own key signed it (EIP-7702)', async () => {
     const { provider } = chain;
     await provider.send('anvil_setCode', [maker.address, await provider.getCode(String(wallet.target))]);
     expect(await tryFill(newOrder(), 2n)).toBe(1n);
@@ -245,7 +245,7 @@ describe('the order of a contract wallet', () => {
 });
 
 describe('a cancellation', () => {
-  test('by the maker ends the order, with an event, once', async () => {
+  test('by the maker ends the order with one event, and cannot be repeated', async () => {
     const order = newOrder();
     await fill(order, 100n);
     const own = protocol.connect(maker) as Contract;
@@ -263,7 +263,7 @@ describe('a cancellation', () => {
     await expectRevert(protocol.getFunction('cancelOrder').staticCall(newOrder()), 'NotMaker');
   });
 
-  test('of all raises the caller’s nonce alone, and ends every order below it', async () => {
+  test('of all orders raises only the caller’s nonce, and ends every order below it', async () => {
     const other = await chain.createAccount();
     const old = newOrder({ maker: lower(other.address) });
     await send(token(making, other), 'mint', other.address, 1000n);

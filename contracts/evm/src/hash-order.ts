@@ -16,14 +16,14 @@ export interface OrderHasher {
   readonly domainSeparator: Uint8Array;
   /**
    * The order's hash: the EIP-712 digest that the maker signs and the contract emits; 32 new bytes.
-   * Throws a RangeError or TypeError for what is no uint256 or address: orders are parsed before they come here.
+   * Throws a RangeError or TypeError for a value that is no uint256 or address: callers parse orders first.
    */
   hashOrder(order: Order): Uint8Array;
 }
 
 /**
- * Hashes orders of one domain with everything that does not change laid out beforehand: four times keccak and little
- * else. The generic typed-data encoders cost some eighty times that and serve as the oracle in tests.
+ * Hashes orders of one domain. Lays out beforehand all that does not change, so a hash costs little more than four
+ * keccaks. The generic typed-data encoders cost some eighty times as much. They serve as the oracle in tests.
  */
 export function createOrderHasher(domain: SigningDomain): OrderHasher {
   const domainSeparator = hashDomain(domain);

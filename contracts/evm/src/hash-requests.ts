@@ -28,7 +28,7 @@ export interface RequestHashers {
   hashHistoryRequest(request: { readonly issuedAt: bigint; readonly salt: Uint8Array }): Uint8Array;
   /** Digest of a request for a stream, with the fields of a list request. */
   hashStreamRequest(request: { readonly issuedAt: bigint; readonly salt: Uint8Array }): Uint8Array;
-  /** Digest of a request for one order: 32 new bytes. `orderHash` has 32 bytes; the rest is as in a list request. */
+  /** Digest of a request for one order: 32 new bytes. `orderHash` has 32 bytes. The rest is as in a list request. */
   hashOrderRequest(request: {
     readonly orderHash: Uint8Array;
     readonly issuedAt: bigint;
@@ -36,7 +36,7 @@ export interface RequestHashers {
   }): Uint8Array;
   /**
    * Digest of one cancellation: 32 new bytes. `orderHash` has 32 bytes, `salt` at most 32, big-endian.
-   * Both types of a salt pad to the same word: they differ in the domain's type alone.
+   * Both types of a salt pad to the same word: they differ only in the domain's type.
    */
   hashCancellation(
     request: { readonly orderHash: Uint8Array; readonly salt: Uint8Array },
@@ -45,8 +45,8 @@ export interface RequestHashers {
 }
 
 /**
- * Hashes the kinds of request whose domain carries a salt of their own. All of the domain but the salt is laid
- * out beforehand. Throws a RangeError for a salt over 32 bytes or an order hash that is not 32.
+ * Hashes the kinds of request whose domain has a salt of their own. Lays out all of the domain except the salt
+ * beforehand. Throws a RangeError for a salt over 32 bytes or an order hash that has not 32 bytes.
  */
 export function createRequestHashers(domain: SigningDomain): RequestHashers {
   const domainWords = {
@@ -66,7 +66,7 @@ export function createRequestHashers(domain: SigningDomain): RequestHashers {
     return keccak256(message);
   }
 
-  /** Hashes a message that has `issuedAt` alone. */
+  /** Hashes a message that has only `issuedAt`. */
   function createDatedHasher(types: Parameters<typeof typeString>[0]): RequestHashers['hashGetRequest'] {
     const words = createWordBuffer(2);
     words.bytes.set(keccak256OfText(typeString(types)));

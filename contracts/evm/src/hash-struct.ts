@@ -4,12 +4,12 @@ import { keccak256, keccak256OfText } from './keccak.js';
 import { type SigningDomain, type TypedField, typeString } from './typed-data.js';
 import { createWordBuffer, putAddress, putBytes32, putUint256 } from './word-buffer.js';
 
-/** An address, a uint256 (also in hex), a string, or a list of addresses, bytes32 or uint256, as the types say. */
+/** Hashes a message. Its fields are addresses, uint256 (also in hex), strings, or lists, as the types say. */
 export type StructHasher<Message extends object> = (message: Message) => Uint8Array;
 
 /**
  * Hashes messages of one struct in the domain without a salt: the EIP-712 digest, 32 new bytes. Throws a TypeError or
- * RangeError for a value that is not of its type.
+ * RangeError for a value of another type.
  * @param types one struct, whose fields are `address`, `uint256`, `string`, `address[]`, `bytes32[]` or `uint256[]`
  */
 export function createStructHasher<Message extends object>(

@@ -15,11 +15,11 @@ import { createWordBuffer, putUint256 } from './word-buffer.js';
 export interface SwapCallHasher {
   /** The Navigator's domain, hashed; 32 bytes. */
   readonly domainSeparator: Uint8Array;
-  /** The digest over everything in the call but its signature: 32 new bytes. */
+  /** The digest over everything in the call except its signature: 32 new bytes. */
   hashSwapCall(call: UnsignedSwapCall): Uint8Array;
 }
 
-/** Hashes swap calls of one Navigator: `verifyingContract` is its address. The version is signed by the type's name. */
+/** Hashes swap calls of one Navigator: `verifyingContract` is its address. The type's name tells the version. */
 export function createSwapCallHasher(domain: SigningDomain): SwapCallHasher {
   const domainSeparator = hashDomain(domain, navigatorDomainName(domain.serviceName));
   const message = createSigningMessage(domainSeparator);

@@ -7,7 +7,7 @@ export function bytesToHex(bytes: Uint8Array): Hex {
 
 /**
  * Bytes of a 0x-prefixed hex string of even length, any case.
- * Throws a TypeError when it is anything else: untrusted input is judged before it comes here.
+ * Throws a TypeError for anything else: callers check untrusted input first.
  */
 export function hexToBytes(hex: Hex): Uint8Array {
   const length = (hex.length - 2) / 2;
@@ -19,8 +19,8 @@ export function hexToBytes(hex: Hex): Uint8Array {
 
 /**
  * Decodes `length` bytes of hex digits of any case, from character `from` of the text, into `into` at `at`.
- * False when a character is not hex (the bytes written are then worth nothing).
- * Not Buffer's decoder: that one looks at the low byte of each character, and takes U+0130 for a zero.
+ * Returns false if a character is not hex. The bytes written are then garbage.
+ * Buffer's decoder will not do: it looks at the low byte of each character, and takes U+0130 for a zero.
  */
 export function decodeHex(text: string, from: number, into: Uint8Array, at: number, length: number): boolean {
   let seen = 0;
@@ -33,7 +33,7 @@ export function decodeHex(text: string, from: number, into: Uint8Array, at: numb
   return seen < 16;
 }
 
-/** The value of each hex digit by its character code; 16 for every other character. */
+/** The values of the hex digits, keyed by character code; 16 for every other character. */
 const NIBBLES = new Uint8Array(256).fill(16);
 for (const [value, digit] of [...'0123456789abcdef'].entries()) {
   NIBBLES[digit.charCodeAt(0)] = value;

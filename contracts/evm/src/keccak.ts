@@ -1,6 +1,6 @@
 import { createKeccak } from 'hash-wasm';
 
-// One hasher for the process. Each use below runs from init to digest without yielding, so uses never interleave.
+// The process shares one hasher. Each use below runs from init to digest without yielding, so uses never interleave.
 const hasher = await createKeccak(256);
 
 /** keccak-256 of the bytes: 32 new bytes. */

@@ -60,7 +60,7 @@ function oracleEncode(value: SwapCall): string {
   ]);
 }
 
-/** Whether ethers reads the bytes, writes the very same ones again, and they keep the contract's limits. */
+/** Whether ethers reads the bytes and writes the same ones again, and the call keeps the contract's limits. */
 function oracleAccepts(data: Uint8Array): boolean {
   try {
     const parsed = navigator.parseTransaction({ data: bytesToHex(data) });
@@ -115,7 +115,7 @@ describe('a swap call', () => {
     ['a signature that is not hex', { signature: `0x${'zz'.repeat(65)}` as Hex }],
     ['a negative minimum', { minOutput: -1n }],
     ['a minimum over uint256', { minOutput: 2n ** 256n }],
-  ])('is not written with %s', (_title, change) => {
+  ])('is not encoded with %s', (_title, change) => {
     expect(() => encodeSwapCall({ ...sample('v1'), ...change })).toThrow();
   });
 
@@ -125,8 +125,8 @@ describe('a swap call', () => {
   });
 });
 
-describe('decoding takes exactly what ethers reads and writes again', () => {
-  test('of calls with one byte changed', () => {
+describe('decoding accepts exactly what ethers reads and writes back unchanged', () => {
+  test('for calls with one byte changed', () => {
     fc.assert(
       fc.property(call, fc.nat(), fc.integer({ min: 1, max: 255 }), (value, where, flip) => {
         const data = encodeSwapCall(value);
@@ -138,7 +138,7 @@ describe('decoding takes exactly what ethers reads and writes again', () => {
     );
   });
 
-  test('of calls cut, lengthened, or with a run of random bytes', () => {
+  test('for calls that are cut or lengthened, or have a run of random bytes', () => {
     fc.assert(
       fc.property(
         call,
@@ -161,11 +161,11 @@ describe('decoding takes exactly what ethers reads and writes again', () => {
     );
   });
 
-  test('of calls with two minimums, too many pools, or a signature of another length, and of other functions', () => {
+  test('and refuses two minimums, too many pools, a signature of another length and other functions', () => {
     const { pools, signature, ...quote } = sample('v1');
     const encode = (minOutput: bigint[], signed: string) =>
       navigator.encodeFunctionData('swapQuoteV1', [quote, concat([...pools]), minOutput, signed]);
-    // The shorter version has room for one more within the bound on the bytes.
+    // v0 is shorter, so one pool more still fits into the bound on the bytes.
     const tooMany = concat(Array.from({ length: ROUTE_POOLS_MAX + 1 }, () => domain.verifyingContract));
     for (const [hex, code] of [
       [navigator.encodeFunctionData('swapQuoteV0', [quote, tooMany, [], signature]), 'not_canonical'],

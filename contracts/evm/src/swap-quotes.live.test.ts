@@ -40,7 +40,7 @@ test.each([
   ['of version v0 over one pool, to the caller', quoteV0, 1, trader.address],
   ['of version v0 over two, to the caller', quoteV0, 2, trader.address],
   ['of version v1, to the recipient that it names', quoteV1, 2, recipient],
-])('a signed quote executes, %s', async (_what, quote, hops, payee) => {
+])('a signed quote executes: %s', async (_what, quote, hops, payee) => {
   const tokenOut = at(tokens, hops);
   const expected = await expectedOutput(hops);
   const before = await balance(tokenOut, payee);
@@ -49,7 +49,7 @@ test.each([
 });
 
 describe('the minimum', () => {
-  test('counts what arrives, of a token that takes a fee too', async () => {
+  test('applies to what arrives, even of a token that takes a fee', async () => {
     const fee = await chain.deploy(deployArtifacts.FeeOnTransferToken, 'Fee', 'FEE', 18);
     const pool = await openPool(at(tokens, 0), fee);
     const quoted: bigint = await poolAt(pool).getFunction('quote')(at(tokens, 0), 1000n);
@@ -61,7 +61,7 @@ describe('the minimum', () => {
 });
 
 describe('a quote signer', () => {
-  test('is one that the owner admitted, until removed', async () => {
+  test('is accepted only from when the owner admits it until the owner removes it', async () => {
     const next = Wallet.createRandom();
     const data = sign(quoteV0(1), next);
     await expectRevert(tryExecute(data), 'UnknownQuoteSigner', [next.address]);
@@ -82,7 +82,7 @@ test('a route that ends in another token is refused', async () => {
   await expectRevert(tryExecute(sign({ ...quoteV0(1), tokenOut: at(tokens, 2) })), 'WrongOutputToken');
 });
 
-test('the contract takes what the codec takes: it reads each field as encoded, and fails for the signer alone', async () => {
+test('the contract reads each field as the codec encodes it, and refuses only an unknown signer', async () => {
   const calls = fc.record({
     version: fc.constant('v1' as const),
     quoteId: uint256,
@@ -94,7 +94,7 @@ test('the contract takes what the codec takes: it reads each field as encoded, a
     pools: fc.array(hexOf(20), { minLength: 1, maxLength: 8 }),
     minOutput: fc.option(uint256, { nil: undefined }),
   });
-  // The signer that the contract recovers is ours only when it hashed every field as we did.
+  // The contract recovers our signer only if it hashed every field as we did.
   const stranger = Wallet.createRandom();
   for (const value of fc.sample(calls, 30)) {
     const data = sign(value, stranger);

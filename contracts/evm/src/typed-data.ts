@@ -48,7 +48,7 @@ export interface SigningDomain {
   readonly verifyingContract: Address;
 }
 
-/** How a cancellation's domain types its salt: `uint256` by the interface, `bytes32` by what common wallets can do. */
+/** How a cancellation's domain types its salt: `uint256` in the interface, `bytes32` in common wallets. */
 export type SaltType = 'uint256' | 'bytes32';
 
 /** One field of an EIP-712 struct, in the form that ethers' TypedDataEncoder takes. */
@@ -69,7 +69,7 @@ export function navigatorDomainName(serviceName: string): string {
   return `${serviceName} Navigator`;
 }
 
-/** The domain as ethers' TypedDataEncoder takes it. Give a `salt` for the GET and DELETE schemas. */
+/** The domain as ethers' TypedDataEncoder takes it. For GETs and single cancellations, add a `salt` to it. */
 export function typedDataDomain(
   domain: SigningDomain,
   name: string = domainName(domain.serviceName),
@@ -117,12 +117,12 @@ export const getLimitOrderRequestTypes: Record<'GetLimitOrderRequest', TypedFiel
   ],
 };
 
-/** Types of the request for what counts for a maker; its domain carries a bytes32 salt. */
+/** Types of the request for a maker's account; its domain carries a bytes32 salt. */
 export const getAccountRequestTypes: Record<'GetAccountRequest', TypedField[]> = {
   GetAccountRequest: [{ name: 'issuedAt', type: 'uint256' }],
 };
 
-/** Types of the request for what happened to all orders; its domain carries a bytes32 salt. */
+/** Types of the request for the history of a maker's orders; its domain carries a bytes32 salt. */
 export const getLimitOrderHistoryRequestTypes: Record<'GetLimitOrderHistoryRequest', TypedField[]> = {
   GetLimitOrderHistoryRequest: [{ name: 'issuedAt', type: 'uint256' }],
 };
@@ -174,7 +174,7 @@ export const cancelKeysRequestTypes: Record<'CancelKeysRequest', TypedField[]> =
   ],
 };
 
-/** Types of the request that names those keys, and others that may list, stream and read the history for a maker. */
+/** Types of the request that names cancel keys, and keys that may list, stream and read the history for a maker. */
 export const keysRequestTypes: Record<'KeysRequest', TypedField[]> = {
   KeysRequest: [
     { name: 'maker', type: 'address' },
@@ -187,8 +187,8 @@ export const keysRequestTypes: Record<'KeysRequest', TypedField[]> = {
 };
 
 /**
- * Types of what the service signs of an acknowledged request: the hashes of the orders that it placed and cancelled,
- * the digest of a message about all orders, and the position in the log as `X-Log-Position` has it.
+ * Types of the service's receipt of a request: the hashes of the orders that it placed and cancelled, the digest of a
+ * message about all orders, and the position in the log as `X-Log-Position` has it.
  */
 export const receiptTypes: Record<'Receipt', TypedField[]> = {
   Receipt: [
@@ -199,7 +199,7 @@ export const receiptTypes: Record<'Receipt', TypedField[]> = {
   ],
 };
 
-/** Caps what may be filled of a token within a window; an amount or a window of zero removes the cap. */
+/** Types of the request that caps fills of a token within a window; an amount or a window of zero removes the cap. */
 export const fillCapRequestTypes: Record<'FillCapRequest', TypedField[]> = {
   FillCapRequest: [
     { name: 'maker', type: 'address' },
@@ -210,7 +210,7 @@ export const fillCapRequestTypes: Record<'FillCapRequest', TypedField[]> = {
   ],
 };
 
-/** Types of what a quote signer signs of a swap call of quote version v0. */
+/** Types that a quote signer signs for a swap call of quote version v0. */
 export const quoteV0Types: Record<'QuoteV0', TypedField[]> = {
   QuoteV0: [
     { name: 'tokenIn', type: 'address' },
@@ -222,7 +222,7 @@ export const quoteV0Types: Record<'QuoteV0', TypedField[]> = {
   ],
 };
 
-/** Types of what a quote signer signs of a swap call of quote version v1. */
+/** Types that a quote signer signs for a swap call of quote version v1. */
 export const quoteV1Types: Record<'QuoteV1', TypedField[]> = {
   QuoteV1: [
     { name: 'quoteId', type: 'uint256' },
@@ -247,8 +247,8 @@ export const domainTypes: Record<'EIP712Domain', TypedField[]> = {
 };
 
 /**
- * The domain's struct with this type of salt. Needed for `uint256`: ethers, and wallets built on such libraries,
- * always type a domain's salt as bytes32.
+ * The domain's struct with this type of salt. `uint256` needs it: ethers, and wallets built on such libraries, always
+ * type a domain's salt as bytes32.
  */
 export function saltedDomainTypes(saltType: SaltType): Record<'EIP712Domain', TypedField[]> {
   return { EIP712Domain: [...domainTypes.EIP712Domain, { name: 'salt', type: saltType }] };

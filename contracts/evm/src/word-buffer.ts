@@ -1,7 +1,7 @@
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { decodeHex } from './hex.js';
 
-/** A fixed run of 32-byte words, as `abi.encode` lays out static values. It is filled anew for every digest. */
+/** A fixed run of 32-byte words, as `abi.encode` lays out static values. Each digest fills it again. */
 export interface WordBuffer {
   readonly bytes: Uint8Array;
   readonly view: DataView;
@@ -14,7 +14,7 @@ export function createWordBuffer(words: number): WordBuffer {
 
 const UINT64_LIMIT = 1n << 64n;
 
-/** Writes a uint256 at a word. Throws a RangeError outside of uint256. */
+/** Writes a uint256 at a word. Throws a RangeError if the value is outside of uint256. */
 export function putUint256({ view }: WordBuffer, word: number, value: bigint): void {
   const at = word * 32;
   if (value >= 0n && value < UINT64_LIMIT) {
@@ -23,7 +23,7 @@ export function putUint256({ view }: WordBuffer, word: number, value: bigint): v
     view.setBigUint64(at + 16, 0n);
   } else {
     if (value >> 256n !== 0n) throw new RangeError('not a uint256');
-    // setBigUint64 keeps the low 64 bits of what it is given.
+    // setBigUint64 keeps only the low 64 bits.
     view.setBigUint64(at, value >> 192n);
     view.setBigUint64(at + 8, value >> 128n);
     view.setBigUint64(at + 16, value >> 64n);
@@ -31,7 +31,7 @@ export function putUint256({ view }: WordBuffer, word: number, value: bigint): v
   view.setBigUint64(at + 24, value);
 }
 
-/** Writes an address, any case, into the low 20 bytes of a word. Throws a TypeError when it is not one. */
+/** Writes an address, any case, into the low 20 bytes of a word. Throws a TypeError for anything else. */
 export function putAddress({ bytes, view }: WordBuffer, word: number, address: Address): void {
   const at = word * 32;
   view.setBigUint64(at, 0n);
@@ -41,7 +41,7 @@ export function putAddress({ bytes, view }: WordBuffer, word: number, address: A
   }
 }
 
-/** Writes 32 bytes of hex at a word. Throws a TypeError when they are not that. */
+/** Writes 32 bytes of hex at a word. Throws a TypeError for anything else. */
 export function putBytes32({ bytes }: WordBuffer, word: number, value: Hex): void {
   if (value.length !== 66 || !decodeHex(value, 2, bytes, word * 32, 32))
     throw new TypeError('not 0x and 64 hex digits');

@@ -8,10 +8,10 @@ const issuedAtMs = count.describe('When it was signed, in milliseconds since 197
 const counted = (what: string, limit: string) => z.object({ count: count.describe(what), max: count.describe(limit) });
 const left = (what: string) =>
   budget
-    .extend({ left: count.nullable().describe('What is left of it now; null where that is not known') })
+    .extend({ left: count.nullable().describe('What is left of it now; null if that is not known') })
     .describe(what);
 
-/** The answer to GET …/account: what counts for a maker. */
+/** The answer to GET …/account: the state of a maker. */
 export const account = z
   .object({
     maker: sentAddress.describe('The maker'),
@@ -19,27 +19,29 @@ export const account = z
       .string()
       .regex(/^[0-9]+:[0-9]+$/)
       .describe(
-        '`<partition>:<offset>` in the log: every fact of the maker before it counts here, and none from it on. Budgets are as of now',
+        '`<partition>:<offset>` in the log: every fact of the maker before it counts here, and no later one. Budgets are as of now',
       ),
     block: z
       .object({ number: count, timestamp: count })
       .nullable()
       .describe(
-        'The newest block, by whose time the switch and the windows of caps are told, in quarantine too; null before the first',
+        'The newest block. Its time decides the switch and the windows of caps, in quarantine too; null before the first',
       ),
     admission: z
       .enum(['ADMITTED', 'SUSPENDED', 'REMOVED'])
       .describe('Whether the maker may place orders: only one that is `ADMITTED` may'),
-    isCancelOnly: z.boolean().describe('True while the operator has the service take no orders of anybody'),
+    isCancelOnly: z.boolean().describe('True while the operator lets the service take no new orders from anybody'),
     isQuarantined: z
       .boolean()
       .describe('True while the service cannot process the maker: nothing after `position` counts'),
-    nonce: sentQuantity.nullable().describe("The maker's nonce on the chain, as the service has read it; null before"),
+    nonce: sentQuantity
+      .nullable()
+      .describe("The maker's nonce on the chain, as the service has read it; null before the first reading"),
     openOrders: counted('Open orders, as the list has them', 'How many there may be'),
     rememberedHashes: counted('Hashes that are remembered, of open orders and of others', 'How many there may be'),
-    orderBudget: left('Of orders'),
-    cancelBudget: left('Of cancellations'),
-    listBudget: left('Of signed GETs, this one included'),
+    orderBudget: left('The budget of orders'),
+    cancelBudget: left('The budget of cancellations'),
+    listBudget: left('The budget of signed GETs, this one included'),
     cancelKeys: z
       .object({
         keys: z.array(sentAddress).describe(`Who may cancel for the maker; at most ${CANCEL_KEYS_MAX}`),
@@ -61,7 +63,7 @@ export const account = z
           token: sentAddress.describe('The token that the orders sell'),
           amount: sentQuantity.describe('What may be filled of it within a window'),
           windowSeconds: count.describe('How long a window lasts'),
-          filled: sentQuantity.describe('What is filled of it in the window of now'),
+          filled: sentQuantity.describe('What is filled of it in the current window'),
           windowEndsAt: count
             .nullable()
             .describe('When that window ends, in Unix seconds; null: the next fill begins one'),

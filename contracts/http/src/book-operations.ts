@@ -25,7 +25,7 @@ const unknownParameter = {
 
 const errors = {
   unauthorized: {
-    cause: 'The operator lets named readers alone read the book, and the request has no key of one.',
+    cause: 'Only readers that the operator has named may read the book, and the request has no key of one.',
     remedy: 'Send `Authorization: Bearer` and your key. Ask the operator for one.',
   },
   invalid_request: unknownParameter,
@@ -34,12 +34,12 @@ const errors = {
     remedy: 'Wait for `Retry-After` seconds.',
   },
   unavailable: {
-    cause: 'The process still reads the book, stops or is overloaded.',
+    cause: 'The process is still reading the book, is stopping or is overloaded.',
     remedy: 'Send the request again: another process may answer it.',
   },
   internal: {
-    cause: 'A fault in the service.',
-    remedy: 'Send the request again. If it repeats, tell the operator its id.',
+    cause: 'The service has a fault.',
+    remedy: 'Send the request again. If it fails again, tell the operator the `requestId`.',
   },
 } as const satisfies ErrorCases;
 
@@ -49,7 +49,7 @@ const lasting = {
     remedy: 'Wait for `Retry-After` seconds, or end a stream.',
   },
   unavailable: {
-    cause: 'The process still reads the book, has as many streams or snapshots as it may have, or stops.',
+    cause: 'The process is still reading the book, is stopping, or has as many streams or snapshots as it may have.',
     remedy: 'Send the request again: another process may answer it.',
   },
 } as const satisfies ErrorCases;
@@ -59,9 +59,9 @@ const base = { method: 'GET', section: '4.17', tag: 'Book' } as const;
 const readSnapshot: Operation = {
   ...base,
   path: paths.bookSnapshot,
-  summary: 'The whole book, record by record',
+  summary: 'Read the whole book, record by record',
   description:
-    'A line of JSON for each record of `limit-orders.book.v1` as it is now: orders of any status, and clocks, in the order of each partition. The last line has `cursor`, where the stream goes on, and for each partition its position, the number of its orders and the hash over them. Without it the answer was cut: begin anew.',
+    'It answers a line of JSON for each record of `limit-orders.book.v1` as it is now: orders of any status, and clocks, in the order of each partition. The last line has `cursor`, where the stream continues, and for each partition its position, the number of its orders and the hash over them. Without that line the answer was cut: start over.',
   query: none,
   answer: {
     type: 'application/x-ndjson',
@@ -77,7 +77,7 @@ const streamBook: Operation = {
   path: paths.bookStream,
   summary: 'Follow the book',
   description:
-    'Server-sent events: `entry`, `removed` and `clock`, with the same records as in the snapshot. The id of an event is the cursor behind it: name the last one as `Last-Event-ID` or `after`, and the stream goes on at any process without a gap or a repeat. Before the service ends a stream it sends `end` with a reason.',
+    'Server-sent events: `entry`, `removed` and `clock`, with the same records as in the snapshot. The id of an event is a cursor: name the last one as `Last-Event-ID` or `after`, and the stream continues at any process without a gap or a repeat. Before the service ends a stream it sends `end` with a reason.',
   query: bookStreamQuery,
   headers: bookStreamHeaders,
   answer: { type: 'text/event-stream', schema: z.string(), example: examples.bookStream, description: 'Events' },
@@ -99,9 +99,9 @@ const streamBook: Operation = {
 const listPairs: Operation = {
   ...base,
   path: paths.bookPairs,
-  summary: 'Traded pairs, each with its best price',
+  summary: 'List traded pairs, each with its best price',
   description:
-    'Made anew once a second, however many ask. With `pairs` it is made for the request: their ladders in one call, all at one moment. Each of them counts as a request.',
+    'The answer is computed again every second. With `pairs` it is computed for the request: the ladders of these pairs in one call, all at one moment. Each pair counts as a request.',
   query: pairsQuery,
   answer: {
     type: 'application/json',
@@ -115,8 +115,8 @@ const listPairs: Operation = {
 const showLadder: Operation = {
   ...base,
   path: paths.bookLadder,
-  summary: 'The price levels of a pair',
-  description: 'What can be filled now, within the funds of the makers, the best price first.',
+  summary: 'Read the price levels of a pair',
+  description: 'It shows what can be filled now, within the funds of the makers, the best price first.',
   params: ladderParams,
   query: ladderQuery,
   answer: { type: 'application/json', schema: bookLadder, example: examples.ladder, description: 'The ladder' },
@@ -126,9 +126,9 @@ const showLadder: Operation = {
 const quoteAmount: Operation = {
   ...base,
   path: paths.bookQuote,
-  summary: 'What an amount buys or costs, with the orders to fill',
+  summary: 'Quote what an amount buys or costs, with the orders to fill',
   description:
-    'To the wei what the contract moves, for one block; of 200 orders at most. Approve `allowanceTarget`, and send `data` to `to` with `gas`: nothing else is needed.',
+    'The amounts are to the wei what the contract moves, for one block and at most 200 orders. Approve `allowanceTarget`, and send `data` to `to` with `gas`: nothing else is needed.',
   query: bookQuoteQuery,
   answer: {
     type: 'application/json',
@@ -140,19 +140,18 @@ const quoteAmount: Operation = {
     ...errors,
     invalid_request: {
       cause:
-        'Not one of both amounts is given, it is zero, both tokens are the same, the orders do not meet `limit`, a sum is beyond uint256, or a parameter is missing, unknown or malformed.',
+        'The request names both amounts or neither, the amount is zero, both tokens are the same, the orders do not meet `limit`, a sum is beyond uint256, or a parameter is missing, unknown or malformed.',
       remedy: 'Fix the places that `errors` names. If it is `limit`, accept less or ask for less.',
     },
   },
 };
 
-/** What routers and others read of the book over HTTP. */
 const listFills: Operation = {
   ...base,
   path: paths.bookFills,
-  summary: 'The newest fills of all makers',
+  summary: 'List the newest fills of all makers',
   description:
-    'Fills of orders of makers whom the service knows, newest first. A process keeps the newest 20,000 of the last 30 days.',
+    'Fills of makers that the service knows are listed, newest first. A process keeps the newest 20,000 of the last 30 days.',
   query: fillsQuery,
   answer: { type: 'application/json', schema: bookFills, example: examples.bookFills, description: 'A page' },
   errors,
@@ -163,7 +162,7 @@ const streamFills: Operation = {
   path: paths.bookFillStream,
   summary: 'Follow the fills of all makers',
   description:
-    'Server-sent events `fill`, each fill as a page has it, once. Fills of a maker come in the order of the chain. The id of an event is the cursor behind it: name the last one as `Last-Event-ID` or `after`, and the stream goes on at any process without a gap or a repeat. Before the service ends a stream it sends `end` with a reason.',
+    'Server-sent events `fill`, each fill as a page has it, once. Fills of a maker come in the order of the chain. The id of an event is a cursor: name the last one as `Last-Event-ID` or `after`, and the stream continues at any process without a gap or a repeat. Before the service ends a stream it sends `end` with a reason.',
   query: fillStreamQuery,
   headers: bookStreamHeaders,
   answer: { type: 'text/event-stream', schema: z.string(), example: examples.fillStream, description: 'Events' },
@@ -181,4 +180,5 @@ const streamFills: Operation = {
   },
 };
 
+/** The operations by which routers and others read the book over HTTP. */
 export const bookOperations = { readSnapshot, streamBook, listFills, streamFills, listPairs, showLadder, quoteAmount };

@@ -6,13 +6,13 @@ import { addressInput, orderRecord, sentAddress } from './orders.js';
 import { addressFilter, list } from './parameters.js';
 import { amountInput } from './quotes.js';
 
-/** Levels of one ladder, and orders of one quote. */
+/** The most levels of one ladder, and the most orders of one quote. */
 export const LEVELS_MAX = 200;
 export const QUOTED_ORDERS_MAX = 200;
-/** Fills of one page, where the request names no number, and at most. */
+/** Fills of one page: by default, and at most. */
 export const FILLS_PAGE = 100;
 export const FILLS_PAGE_MAX = 1000;
-/** Pairs whose levels one request asks for. */
+/** The most pairs whose levels one request may ask for. */
 export const PAIRS_MAX = 50;
 
 const token = (description: string, example: string) =>
@@ -42,7 +42,7 @@ const cursorOf = (error: string) =>
 /** The query of GET …/book/stream. */
 export const bookStreamQuery = z.object({
   after: cursorOf('must be the cursor of a snapshot, or the id of an event').meta({
-    description: 'The `cursor` of a snapshot, or the id of an event: what came after it is streamed',
+    description: 'The `cursor` of a snapshot, or the id of an event: the stream has what came after it',
     examples: [examples.bookCursor],
   }),
 });
@@ -52,11 +52,11 @@ export const fillsQuery = z.object({
   making: addressFilter('Only fills of orders that sell this token'),
   taking: addressFilter('Only fills of orders that want this token'),
   maker: addressFilter("Only fills of this maker's orders"),
-  limit: number(/^[1-9][0-9]{0,3}$/, FILLS_PAGE_MAX, 1, `At most so many fills. Without it: ${FILLS_PAGE}`),
+  limit: number(/^[1-9][0-9]{0,3}$/, FILLS_PAGE_MAX, 1, `The most fills of the page. Without it: ${FILLS_PAGE}`),
   cursor: z
     .string()
     .regex(/^[0-9]{1,9}:[0-9]{1,5}$/, {
-      error: 'must be the nextCursor of the page before: leave it out to begin anew',
+      error: 'must be the nextCursor of the page before: leave it out to start over',
     })
     .optional()
     .meta({ description: 'The `nextCursor` of the page before', examples: [examples.bookFills.nextCursor] }),
@@ -66,7 +66,7 @@ export const fillsQuery = z.object({
 export const fillStreamQuery = z.object({
   after: cursorOf('must be the streamCursor of a page, or the id of an event').meta({
     description:
-      'The `streamCursor` of a page, or the id of an event: what came after it is streamed. Without it: what comes from now on',
+      'The `streamCursor` of a page, or the id of an event: the stream has what came after it. Without it: what comes from now on',
     examples: [examples.bookCursor],
   }),
 });
@@ -74,7 +74,7 @@ export const fillStreamQuery = z.object({
 /** The headers of GET …/book/stream and …/book/fills/stream that mean something. */
 export const bookStreamHeaders = z.object({
   'Last-Event-ID': cursorOf('must be the id of an event: leave it out and name a cursor as `after`').meta({
-    description: 'The id of the last event that was received. It counts before `after`, as browsers send both',
+    description: 'The id of the last event that you received. It overrides `after`, because browsers send both',
   }),
 });
 
@@ -86,7 +86,7 @@ export const ladderParams = z.object({
 
 /** The query of GET …/book/{making}-{taking}. */
 export const ladderQuery = z.object({
-  limit: number(/^[1-9][0-9]{0,2}$/, LEVELS_MAX, 1, 'At most so many levels. Without it: 20'),
+  limit: number(/^[1-9][0-9]{0,2}$/, LEVELS_MAX, 1, 'The most levels of the answer. Without it: 20'),
 });
 
 const PAIR = /^0x[0-9a-fA-F]{40}-0x[0-9a-fA-F]{40}$/;
@@ -112,26 +112,26 @@ export const pairsQuery = z.object({
       examples: [[`${examples.ladder.tokenOut}-${examples.ladder.tokenIn}`]],
       param: list,
     }),
-  limit: number(/^[1-9][0-9]{0,2}$/, LEVELS_MAX, 1, 'At most so many levels of each of `pairs`. Without it: 20'),
+  limit: number(/^[1-9][0-9]{0,2}$/, LEVELS_MAX, 1, 'The most levels of each of `pairs`. Without it: 20'),
 });
 
-/** The query of GET …/book/quote. One of both amounts has to be given. */
+/** The query of GET …/book/quote. It must name one of the two amounts. */
 export const bookQuoteQuery = z.object({
   tokenIn: token('The token that the taker pays', examples.ladder.tokenIn),
   tokenOut: token('The token that the taker gets', examples.ladder.tokenOut),
-  amountIn: amount('What the taker pays at most; or `amountOut`'),
-  amountOut: amount('What the taker wants; or `amountIn`'),
+  amountIn: amount('The most that the taker pays. Name it or `amountOut`'),
+  amountOut: amount('What the taker wants. Name it or `amountIn`'),
   backups: number(
     /^[0-9]{1,3}$/,
     300,
     0,
-    'Spare orders for so many percent of the amount, to be tried if a fill fails. Without it: none',
+    'For how many percent of the amount the quote has spare orders, to try if a fill fails. Without it: none',
   ),
   limit: amount(
-    'The worst that the transaction accepts: the least amountOut, or the most amountIn where `amountOut` is asked. Without it: the amounts of the quote',
+    'The worst that the transaction accepts: the least amountOut, or the most amountIn if the request names `amountOut`. Without it: the amounts of the quote',
   ),
   amountOutPerMillionGas: amount(
-    'What a million gas costs: orders that give less than their gas are passed over, what is left of `amountIn` is not spent on a fill that does, and the answer has `netAmountOut`. Without it those are that give less than a thousandth of the quote, as long as the others are enough',
+    'What a million gas costs. The answer passes over orders that give less than their gas costs, does not spend the rest of `amountIn` on such a fill, and has `netAmountOut`. Without it the answer passes over orders that give less than a thousandth of the quote, if the others are enough',
     'tokenOut',
   ),
 });
@@ -143,8 +143,8 @@ const sentPair = {
   tokenOut: sentAddress.describe('The token that the taker gets'),
 };
 const price = z
-  .object({ numerator: decimal.describe('Of tokenIn'), denominator: decimal.describe('Of tokenOut') })
-  .meta({ id: 'Price', description: 'What is paid for what is got, as a fraction in lowest terms' });
+  .object({ numerator: decimal.describe('How much of tokenIn'), denominator: decimal.describe('How much of tokenOut') })
+  .meta({ id: 'Price', description: 'What is paid divided by what is got, as a fraction in lowest terms' });
 const held = {
   block: z
     .object({
@@ -154,9 +154,9 @@ const held = {
     })
     .nullable()
     .describe(
-      'The block for which it holds: the oldest up to which a partition in question is complete; null without one',
+      'The block that the answer holds for: every partition that it uses is complete up to this block; null without one',
     ),
-  ageSeconds: z.number().nullable().describe('How old the block was when it was answered; null without one'),
+  ageSeconds: z.number().nullable().describe('How old the block was when the service answered; null without one'),
 };
 
 const level = z
@@ -179,8 +179,8 @@ export const bookPairs = z
           .object({
             ...sentPair,
             orders: count.describe('`ACTIVE` orders'),
-            best: level.nullable().describe('The best level; null where nothing can be filled'),
-            levels: z.array(level).optional().describe('The best first; there where the request names `pairs`'),
+            best: level.nullable().describe('The best level; null if nothing can be filled'),
+            levels: z.array(level).optional().describe('The best first; there if the request names `pairs`'),
           })
           .meta({ id: 'TradedPair' }),
       )
@@ -210,35 +210,35 @@ export const bookQuote = z
     amountIn: decimal.describe('What all fills cost. Less than was asked if the orders end, or if less buys nothing'),
     amountOut: decimal.describe('What all fills give. Less than was asked if the orders end'),
     gas: count.describe(
-      'The limit of gas of the whole transaction, also where it tries every spare order, for tokens like those of OpenZeppelin; 0 without fills',
+      'The gas limit of the whole transaction, also if it tries every spare order, for tokens like those of OpenZeppelin; 0 without fills',
     ),
     gasUsed: count.describe(
-      'About what the transaction takes where every fill works, for tokens like those of OpenZeppelin; 0 without fills',
+      'About how much gas the transaction uses if every fill works, for tokens like those of OpenZeppelin; 0 without fills',
     ),
     netAmountOut: z
       .string()
       .regex(/^-?[0-9]+$/)
       .optional()
       .describe(
-        '`amountOut` less the price of `gasUsed`, below zero where that is more; there where the request has `amountOutPerMillionGas`',
+        '`amountOut` less the price of `gasUsed`, below zero if that is more; there if the request has `amountOutPerMillionGas`',
       ),
     passedOver: count.describe(
       'How many orders of a better price are not filled, because they give too little (`amountOutPerMillionGas`) or no transaction fills so many',
     ),
     fills: z.array(fill).describe('The orders to fill, the best first'),
-    spares: z.array(fill).describe('The next best, to be tried if a fill fails'),
+    spares: z.array(fill).describe('The next best, to try if a fill fails'),
     to: sentAddress
       .optional()
-      .describe('The `OrderFiller` to send the transaction to; there where the operator has named one'),
+      .describe('The `OrderFiller` to send the transaction to; there if the operator has named one'),
     data: z
       .string()
       .regex(/^0x[0-9a-f]+$/)
       .optional()
-      .describe('The call of `fill` of an `OrderFiller`; there where something can be filled'),
+      .describe('The call of `fill` of an `OrderFiller`; there if something can be filled'),
     allowanceTarget: sentAddress
       .optional()
       .describe(
-        'Approve it for tokenIn before: for the `amountIn` that was asked, or else for `limit` (without it: for `amountIn` of the quote). All of that is taken, and the rest given back; there with `to`',
+        'Approve it for tokenIn first: for the `amountIn` of the request, or else for `limit` (without it: for `amountIn` of the quote). The transaction takes all of that, and returns the rest. There if `to` is',
       ),
   })
   .meta({ id: 'BookQuote' });
@@ -254,21 +254,21 @@ export const bookFill = z
   .meta({
     id: 'BookFill',
     description:
-      'A fill, as `OrderFilled` of the contract says it, whether its order is open, has ended or was posted later. Each is there once. A token is missing where it logs no `Transfer` and the order was not open',
+      'A fill as the contract logs it (`OrderFilled`), whether its order is open, has ended or was posted later. Each is there once. A token is missing if it logs no `Transfer` and the order was not open',
   });
 
 /** The answer to GET …/book/fills. */
 export const bookFills = z
   .object({
     fills: z.array(bookFill).describe('The newest first, by block and place in it'),
-    nextCursor: z.string().nullable().describe('The `cursor` of the next page; null where no older fills are kept'),
-    streamCursor: z.string().describe('Where the stream goes on: it has what comes after this page'),
+    nextCursor: z.string().nullable().describe('The `cursor` of the next page; null if no older fills are kept'),
+    streamCursor: z.string().describe('Where the stream continues: it has what comes after this page'),
   })
   .meta({ id: 'BookFills' });
 
 /** The last line of the snapshot. */
 export const bookSnapshotEnd = z.object({
-  cursor: z.string().describe('Where the stream goes on'),
+  cursor: z.string().describe('Where the stream continues'),
   partitions: z.array(
     z.object({
       partition: count,

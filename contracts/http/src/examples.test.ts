@@ -47,7 +47,7 @@ describe('an example is signed as the vectors are', () => {
   });
 });
 
-test('the receipt signer is named in the info', () => {
+test('the info names the receipt signer', () => {
   expect(examples.info.receiptSigners).toEqual([vectors.keys.receiptSigner.address]);
 });
 
@@ -76,7 +76,7 @@ describe('an example of a quote', () => {
     return { minOutput: signed.minOutput, signer: verifyTypedData(domain, types, signed, signature) };
   };
 
-  test('has the minimum that was asked for, and a signature of the quote signer before and after', () => {
+  test('has the minimum asked for after its patch, and is signed by the quote signer before and after', () => {
     const signer = new Wallet(EXAMPLE_QUOTE_SIGNER_KEY).address;
     expect(read(examples.quotePatch.data)).toEqual({ minOutput: [1000n], signer });
     expect(read(examples.patchedQuote)).toEqual({ minOutput: [BigInt(examples.quotePatch.minOutput.amount)], signer });

@@ -1,8 +1,8 @@
 import type { Info } from './info.js';
 
 /**
- * The documents show requests and answers with valid signatures of this domain, by the keys below. The keys are public:
- * put nothing of worth behind them.
+ * The documents show requests and answers with valid signatures for this domain, by the keys below. The keys are
+ * public: put nothing of worth behind them.
  */
 export const exampleDomain = {
   serviceName: 'Makerbook',

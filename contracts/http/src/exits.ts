@@ -2,27 +2,27 @@ import { z } from 'zod';
 import { addressInput, quantityInput, sentAddress, sentQuantity, signatureInput } from './orders.js';
 import { secondsOrOff, time, timeOrOff } from './times.js';
 
-/** Keys that may cancel for one maker. */
+/** The most keys that may cancel for one maker. The same bound holds for each kind of read keys. */
 export const CANCEL_KEYS_MAX = 5;
 
-const maker = addressInput.describe('The maker whose orders it is about');
+const maker = addressInput.describe('The maker of the orders');
 const byMakerOrKey = 'by the maker, or by a key that may cancel for it';
 const issuedAtMs = time(
   'milliseconds',
   'When it was signed, in milliseconds since 1970; at most `clockSkewSeconds` ahead. The newest one counts',
 );
 const making = 'The token that the orders sell; without it: any';
-const taking = 'The token that they want; without it: any';
+const taking = 'The token that the orders want; without it: any';
 const untilMs = 'Orders that were accepted by then are cancelled, in milliseconds since 1970';
 const cancelAt =
   'Orders that were accepted by then are cancelled once a block has this time: Unix seconds. 0 turns the switch off';
 const cap = {
   token: 'The token that the orders sell',
-  amount: 'What may be filled of it within a window, in hex; 0 removes the cap',
+  amount: 'How much of it may be filled within a window, in hex; 0 removes the cap',
   windowSeconds: 'How long a window lasts, at most a week; 0 removes the cap',
 };
 const WEEK_SECONDS = 604_800;
-/** Who may read for the maker. */
+/** The reads that each kind of key allows. */
 const readers = {
   listKeys: 'list its orders (GET) and read its account (GET …/account)',
   streamKeys: 'stream them (GET …/stream)',
@@ -30,7 +30,7 @@ const readers = {
 } as const;
 const may = (what: string) =>
   `The addresses that may ${what} for the maker, by the parameter \`maker\`; at most ${CANCEL_KEYS_MAX}`;
-const keys = `The addresses that may cancel for the maker, and no others; at most ${CANCEL_KEYS_MAX}, none of a maker`;
+const keys = `The addresses that may cancel for the maker, and no others; at most ${CANCEL_KEYS_MAX}, and no maker`;
 
 /** The body of POST …/cancel-all. */
 export const cancelAllInput = z
@@ -40,7 +40,7 @@ export const cancelAllInput = z
     taking: addressInput.optional().describe(taking),
     untilMs: time('milliseconds', untilMs),
     signature: signatureInput.describe(
-      `Over \`CancelAllRequest\`, in the domain of orders, ${byMakerOrKey}; the zero address stands for a token that is left out`,
+      `Over \`CancelAllRequest\`, in the domain of orders, ${byMakerOrKey}. Sign the zero address for a token that you leave out`,
     ),
   })
   .meta({ id: 'CancelAllInput' });
@@ -67,7 +67,7 @@ export const cancelKeysInput = z
     historyKeys: readKeysInput.describe(may(readers.historyKeys)),
     issuedAtMs,
     signature: signatureInput.describe(
-      'Over `CancelKeysRequest`, or over `KeysRequest` where one of the lists of keys that may read is there, in the domain of orders, by the maker; an empty list is signed for one that is left out',
+      'Over `CancelKeysRequest`, or over `KeysRequest` if the body has a list of keys that may read, in the domain of orders, by the maker. Sign an empty list for one that you leave out',
     ),
   })
   .meta({ id: 'CancelKeysInput' });
@@ -86,7 +86,7 @@ export const fillCapInput = z
 
 const sentMaker = sentAddress.describe('The maker');
 
-/** The answer to POST …/cancel-all: what is cancelled. */
+/** The answer to POST …/cancel-all: which orders it cancels. */
 export const cancelledAll = z
   .object({
     maker: sentMaker,
@@ -96,17 +96,20 @@ export const cancelledAll = z
   })
   .meta({ id: 'CancelledAll' });
 
-/** The answer to an instruction: its fields, and what counts from now on. */
+/** The answer to an instruction: its fields, and the instruction in force from now on. */
 const taken = <Fields extends z.ZodRawShape>(id: string, fields: Fields) => {
   const instruction = { ...fields, issuedAtMs };
-  const counts = z.object(instruction).nullable().describe('What counts from now on; null where that is not known now');
+  const counts = z
+    .object(instruction)
+    .nullable()
+    .describe('What counts from now on; null if the service does not know it now');
   return z.object({ maker: sentMaker, ...instruction, counts }).meta({ id });
 };
 
 /** The answer to POST …/heartbeat. */
 export const heartbeatAnswer = taken('Heartbeat', { cancelAt: z.int().nonnegative().describe(cancelAt) });
 
-/** The keys that may read, where the message names some. */
+/** The keys that may read, if the message names some. */
 export const sentReadKeys = {
   listKeys: z.array(sentAddress).optional().describe(may(readers.listKeys)),
   streamKeys: z.array(sentAddress).optional().describe(may(readers.streamKeys)),

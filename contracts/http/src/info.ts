@@ -4,9 +4,9 @@ import { sentAddress } from './orders.js';
 const count = z.int().nonnegative();
 const unixSeconds = z.int().nonnegative().meta({ description: 'Unix seconds' });
 
-/** A budget that fills by `perSecond` up to `burst`. */
+/** A budget that grows by `perSecond` up to `burst`. */
 export const budget = z.object({
-  perSecond: z.int().positive().describe('By how many it fills each second'),
+  perSecond: z.int().positive().describe('How many are added each second'),
   burst: z.int().positive().describe('How many it holds when it is full'),
 });
 
@@ -22,14 +22,14 @@ const domain = z.object({
 
 const domains = z
   .object({
-    order: domain.meta({ description: 'Of the type `Order`; it has no salt' }),
+    order: domain.meta({ description: 'The domain of `Order`, without a salt' }),
     cancellation: domain.meta({
       description:
-        "Of the type `OrderCancellationRequest`. Add `salt`: the order's own, or that of the query parameter `salt`; typed `uint256`, or `bytes32` where a wallet can type it no other way",
+        "The domain of `OrderCancellationRequest`. Add `salt`: the order's own, or the query parameter `salt`. Its type is `uint256`, or `bytes32` if a wallet supports no other",
     }),
     list: domain.meta({
       description:
-        'Of the type `GetLimitOrdersRequest`. Add `salt`, typed `bytes32`: 32 random bytes, the same as the query parameter `salt`',
+        'The domain of `GetLimitOrdersRequest`. Add `salt` of the type `bytes32`: 32 random bytes, the same as the query parameter `salt`',
     }),
   })
   .describe('The EIP-712 domains, ready to sign with');
@@ -53,12 +53,12 @@ const limits = z
         windowSeconds: count.describe('Length of the window'),
         place: count.describe('POSTs of orders and of replacements'),
         cancel: count.describe('DELETEs, and POSTs of cancellations, cancel-all, heartbeat, cancel-keys and fill-cap'),
-        list: count.describe('GETs, of lists and of all else'),
+        list: count.describe('All GETs'),
         patch: count.describe('PATCHes'),
       })
       .meta({
         description:
-          'Requests of one client address in one window, at each instance; each 8 KiB of one count as one more',
+          'Requests of one client address in one window, at each instance. Each 8 KiB of a request count as one more',
       }),
     requestTtlSeconds: count.meta({ description: 'How old the `issuedAt` of a list request may be' }),
     clockSkewSeconds: count.meta({
@@ -66,7 +66,9 @@ const limits = z
     }),
     bodyBytesMax: count.meta({ description: 'Bytes of the body of one request' }),
     headerBytesMax: count.meta({ description: 'Request line and headers together' }),
-    gracePeriodSeconds: count.meta({ description: 'An order leaves the feed of the router so long before it expires' }),
+    gracePeriodSeconds: count.meta({
+      description: 'How long before it expires an order leaves the feed of the router',
+    }),
   })
   .describe('As they are configured');
 
@@ -79,10 +81,10 @@ export const info = z
       .object({
         limitOrderProtocol: sentAddress.meta({ description: 'Approve it for what your orders sell' }),
         navigator: sentAddress.meta({
-          description: 'The contract that quotes call; the zero address where none is set',
+          description: 'The contract that quotes call; the zero address if none is set',
         }),
         orderFiller: sentAddress.meta({
-          description: 'The contract that fills quotes of the book; the zero address where none is set',
+          description: 'The contract that fills quotes of the book; the zero address if none is set',
         }),
       })
       .describe('Addresses on the chain'),
@@ -91,27 +93,27 @@ export const info = z
         z.object({
           address: sentAddress,
           symbol: z.string().describe('Its symbol'),
-          decimals: count.describe('How many digits its amounts have behind the point'),
+          decimals: count.describe('How many decimal places its amounts have'),
         }),
       )
-      .describe('The tokens that the operator has named. Orders can be of any other, too'),
+      .describe('The tokens that the operator has named. Orders can have others, too'),
     domains,
     receiptSigners: z.array(sentAddress).meta({
       description:
-        'The keys that sign receipts, or have signed them: keep them with your receipts. Empty where the service gives none',
+        'The keys that sign receipts, or have signed them: keep them with your receipts. Empty if the service gives none',
     }),
     limits,
     serverTime: unixSeconds,
     block: z
       .object({
         number: count.describe('Its number'),
-        hash: z.string().optional().describe('Its hash, where it is known'),
+        hash: z.string().optional().describe('Its hash, if it is known'),
         timestamp: unixSeconds,
       })
       .nullable()
       .meta({
         description:
-          'The newest block by which orders were judged; null before the first, and while the database is away',
+          'The newest block that orders were judged by; null before the first, and while the database is down',
       }),
   })
   .meta({ id: 'Info' });

@@ -8,7 +8,7 @@ import { assembleOpenApi } from './testing/assemble-openapi.js';
 
 const text = readFileSync(new URL('../openapi.json', import.meta.url), 'utf8');
 
-/** Every part of the document that has a key, with a JSON pointer to it. */
+/** Finds every part of the document that has this key, with a JSON pointer to the part. */
 function findAll(key: string, at: unknown, pointer = ''): { pointer: string; part: Record<string, unknown> }[] {
   if (typeof at !== 'object' || at === null) return [];
   const found = Object.entries(at).flatMap(([name, value]) =>
@@ -23,7 +23,7 @@ test('openapi.json is what `npm run generate -w @makerbook/contracts-http` write
   expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(assembleOpenApi())));
 });
 
-test('the guide has a cause and a remedy for every code', () => {
+test('the guide has a cause and a remedy for every error code', () => {
   const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
   const rows = [...readme.matchAll(/^\| (\d+) `(\w+)` \| .+ \| .+ \|$/gm)].map(([, status, code]) => [
     code,
@@ -33,32 +33,32 @@ test('the guide has a cause and a remedy for every code', () => {
 });
 
 describe('the document', () => {
-  test('has nothing that the linter finds', async () => {
+  test('passes the linter', async () => {
     const rules = { 'no-invalid-parameter-examples': 'error', 'no-invalid-schema-examples': 'error' } as const;
     const config = await createConfig({ extends: ['recommended-strict'], rules });
     const problems = await lintFromString({ source: text, absoluteRef: 'openapi.json', config });
     expect(problems.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer])).toEqual([]);
   });
 
-  test('has an example for every body that is taken, and for every answer of an endpoint', () => {
+  test('has an example of every request body and of every answer', () => {
     expect(findAll('example', JSON.parse(text)).filter(({ part }) => 'schema' in part)).toHaveLength(8 + 22);
   });
 
-  test('has one schema for all errors, so that clients generated from it have one class', () => {
+  test('has one schema for all errors, so that generated clients have one class', () => {
     const problems = findAll('application/problem+json', JSON.parse(text)).map(({ part }) => part);
     expect(problems.length).toBeGreaterThan(30);
     const schema = { $ref: '#/components/schemas/Problem' };
     for (const content of problems) expect(content).toEqual({ 'application/problem+json': { schema } });
   });
 
-  test.each(entries)('of %s: what is sent is open, and what is taken is not', (_id, { path, method }) => {
+  test.each(entries)('allows %s unknown fields in its answers, but not in its request', (_id, { path, method }) => {
     const { requestBody, responses } = JSON.parse(text).paths[path][method.toLowerCase()];
     expect(requestBody === undefined || closedIn(requestBody)).toBe(true);
     expect(closedIn(responses)).toBe(false);
   });
 });
 
-/** Whether an object of a schema, also behind a reference, has no fields but its own. */
+/** Whether some object of a schema, also behind a reference, allows only its own fields. */
 function closedIn(part: unknown, seen = new Set<string>()): boolean {
   if (findAll('additionalProperties', part).some((found) => found.part['additionalProperties'] === false)) return true;
   return findAll('$ref', part).some((found) => {
@@ -73,7 +73,7 @@ function closedIn(part: unknown, seen = new Set<string>()): boolean {
 }
 
 describe('the errors', () => {
-  test('of all operations are all codes, and every operation can answer `internal`', () => {
+  test('of all operations cover every code, and each operation can answer `internal`', () => {
     const documented = new Set<string>(Object.keys(errorsOfAnyRequest));
     for (const [, { errors }] of entries) for (const code of Object.keys(errors)) documented.add(code);
     expect([...documented].sort()).toEqual(Object.keys(problemKinds).sort());

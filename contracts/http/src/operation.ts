@@ -1,16 +1,16 @@
 import type { z } from 'zod';
 import type { ProblemCode } from './problems.js';
 
-/** Why an error is answered, and what its receiver does about it: a sentence or two each. */
+/** Why an error is answered, and what the client can do about it: a sentence or two each. */
 export interface ErrorCase {
   readonly cause: string;
   readonly remedy: string;
 }
 
-/** The errors of an operation, in the order in which they are judged. */
+/** The errors of an operation, in the order in which the service checks for them. */
 export type ErrorCases = Readonly<Partial<Record<ProblemCode, ErrorCase>>>;
 
-/** A body as it is taken or sent. */
+/** A body of a request or of an answer. */
 export interface Content {
   readonly type: 'application/json' | 'application/x-ndjson' | 'text/plain' | 'text/html' | 'text/event-stream';
   readonly schema: z.ZodType;
@@ -24,7 +24,7 @@ export type Method = 'GET' | 'POST' | 'DELETE' | 'PATCH';
 export interface Operation {
   readonly method: Method;
   readonly path: string;
-  /** The section of the interface. */
+  /** The section of the interface that describes it. */
   readonly section: string;
   readonly tag: 'Limit orders' | 'Book' | 'Quotes' | 'Documents';
   readonly summary: string;
@@ -37,7 +37,7 @@ export interface Operation {
   readonly answer: Content & {
     readonly description: string;
     readonly headers?: z.ZodObject;
-    /** What 304 means, where a request may name the `ETag` that it has. */
+    /** What 304 means, if a request may name the `ETag` that it has. */
     readonly notModified?: string;
   };
   readonly errors: ErrorCases;

@@ -47,7 +47,7 @@ const header = (name: string, schema: z.ZodType, description: string) =>
 
 /** Headers that every answer has, or may have. */
 export const answerHeaders = z.object({
-  'X-Request-Id': header('X-Request-Id', z.string(), 'That of the request where it is well-formed, else a new one'),
+  'X-Request-Id': header('X-Request-Id', z.string(), 'The id of the request if it is well-formed, else a new one'),
   'X-Server-Time': header(
     'X-Server-Time',
     z
@@ -62,13 +62,13 @@ export const answerHeaders = z.object({
     '`app;dur=` and the milliseconds from the arrival of the request at the service to its answer',
   ),
   'RateLimit-Policy': header('RateLimit-Policy', z.string().optional(), 'The limits that apply (IETF draft)'),
-  RateLimit: header('RateLimit', z.string().optional(), 'What is left of them (IETF draft)'),
+  RateLimit: header('RateLimit', z.string().optional(), 'What is left of these limits (IETF draft)'),
 });
 
 /** Headers of answers that a client may keep. */
 export const cacheHeaders = z.object({
   'Cache-Control': header('Cache-Control', z.string().optional(), 'Who may keep the answer, and for how long'),
-  ETag: header('ETag', z.string().optional(), 'Names this state; to be sent in `If-None-Match`'),
+  ETag: header('ETag', z.string().optional(), 'Names this state: send it in `If-None-Match`'),
 });
 
 /** A header of answers with a retryable code. */
@@ -84,7 +84,7 @@ const storedHeaders = z.object({
       .string()
       .regex(/^[0-9]+:[0-9]+(, [0-9]+:[0-9]+)*$/)
       .optional(),
-    'Where in the log the last fact of the request is, `<partition>:<offset>`; one for each partition of its makers',
+    'Where in the log the last fact of the request is: `<partition>:<offset>`, one for each partition of its makers',
   ),
   'X-Receipt': header(
     'X-Receipt',
@@ -92,12 +92,12 @@ const storedHeaders = z.object({
       .string()
       .regex(/^0x[0-9a-f]{130}$/)
       .optional(),
-    'There when the request prefers a receipt and the service gives them: its signature over `Receipt`, by one of `receiptSigners`',
+    'The signature of the service over `Receipt`, by one of `receiptSigners`; there if the request prefers a receipt and the service gives them',
   ),
   'X-Unseen-By': header(
     'X-Unseen-By',
     z.string().optional(),
-    'There when the request preferred to wait for routers: those that have not acknowledged what it cancelled',
+    'The routers that have not acknowledged what the request cancelled; there if the request preferred to wait for routers',
   ),
   'Preference-Applied': header(
     'Preference-Applied',
@@ -105,28 +105,28 @@ const storedHeaders = z.object({
       .string()
       .regex(/^(wait=[0-9]+(; by=router)?(, receipt)?|receipt)$/)
       .optional(),
-    "`wait=N` when the request waited, and the orders are out of the router's feed; `wait=N; by=router` when all registered routers have acknowledged it; `receipt` when there is one",
+    "`wait=N`: the request waited, and the orders are out of the router's feed. `wait=N; by=router`: all registered routers have acknowledged it. `receipt`: the answer has a receipt",
   ),
 });
 
-/** Errors that are answered before it is known which operation is meant. They can answer any request. */
+/** Errors that come before the service knows which operation is meant. They can answer any request. */
 export const errorsOfAnyRequest = {
   invalid_request: { cause: 'The request is not well-formed HTTP.', remedy: 'Fix the HTTP client.' },
   request_timeout: {
-    cause: 'A part of the request arrived, and the rest not within 10 s.',
+    cause: 'Only a part of the request arrived within 10 s.',
     remedy: 'Send it again, whole.',
   },
   payload_too_large: {
     cause:
-      'Request line and headers are larger than `headerBytesMax`, or one header than 8 KiB, or there are more than 100.',
-    remedy: 'Cancel fewer orders at once, or by POST …/cancellations; leave out headers.',
+      'Request line and headers are larger than `headerBytesMax`, one header is larger than 8 KiB, or there are more than 100 headers.',
+    remedy: 'Leave out headers. Cancel fewer orders at once, or use POST …/cancellations.',
   },
   rate_limited: {
     cause: 'The client address has too many connections open.',
     remedy: 'Use the connections that are open (keep-alive).',
   },
   unsupported_media_type: {
-    cause: 'A request that needs no body has one that is packed.',
+    cause: 'The request needs no body, and has a compressed one.',
     remedy: 'Leave out the body and `Content-Encoding`.',
   },
   not_found: { cause: 'There is nothing at this path.', remedy: 'Fix the path.' },
@@ -137,12 +137,12 @@ export const errorsOfAnyRequest = {
 } as const satisfies ErrorCases;
 
 const internal = {
-  cause: 'A fault in the service.',
-  remedy: 'Send the request again, a GET newly signed. If it repeats, tell the operator its id.',
+  cause: 'The service has a fault.',
+  remedy: 'Send the request again; sign a GET again first. If it fails again, tell the operator the `requestId`.',
 };
-const unasked = 'a contract wallet cannot be asked';
-const stopped = 'the service stops or is overloaded';
-const signAnew = 'Send the request again, newly signed.';
+const unasked = 'a contract wallet cannot be checked';
+const stopped = 'the service is stopping or overloaded';
+const signAnew = 'Sign the request again, and send it.';
 const wait = 'Wait for `Retry-After` seconds.';
 const clientLimited = { cause: 'The client address has spent its limit of requests.', remedy: wait };
 const makerLimited = {
@@ -151,13 +151,14 @@ const makerLimited = {
 };
 const notTheMaker = {
   cause:
-    "A signature does not recover to the order's maker, or has high `s` or another form; and no contract of the maker accepts it.",
-  remedy: 'Compare domain, types, salt and values with what you signed: `detail` names what it recovers to.',
+    "A signature does not recover to the order's maker, or has high `s` or another form; and no contract at the maker's address accepts it.",
+  remedy:
+    'Compare domain, types, salt and values with what you signed: `detail` names the address that it recovers to.',
 };
 const whitelist = 'Ask the operator to put the maker on the whitelist.';
 const bodyErrors = {
   unsupported_media_type: {
-    cause: 'The body is packed, or not `application/json`.',
+    cause: 'The body is compressed, or is not `application/json`.',
     remedy: 'Send plain JSON with that `Content-Type`, and no `Content-Encoding`.',
   },
   payload_too_large: {
@@ -173,7 +174,7 @@ const place: Operation = {
   tag: 'Limit orders',
   summary: 'Place signed orders, all or none',
   description:
-    '200 means that every order is stored and cannot be lost. A refusal of an order names it in `index`, and nothing is stored. After 500 or 503 the outcome is unknown. Orders begin as `VALIDATING`.',
+    '200 means that every order is stored and cannot be lost. If an order is refused, `index` names it, and nothing is stored. After 500 or 503 the outcome is unknown. Orders begin as `VALIDATING`.',
   headers: placeHeaders,
   body: { type: 'application/json', schema: placementInputs, example: examples.placements },
   answer: {
@@ -192,9 +193,9 @@ const place: Operation = {
     },
     too_many_orders: {
       cause:
-        "More than `ordersPerPost` orders, more than the maker's full budget, more than `openOrdersPerMaker` open ones, or more than `rememberedHashesPerMaker` hashes to remember.",
+        "The request has more orders than `ordersPerPost` or than the maker's full budget, or the maker would have more than `openOrdersPerMaker` open orders or `rememberedHashesPerMaker` remembered hashes.",
       remedy:
-        'Split the request, or cancel orders first. Of remembered hashes: use shorter expiries, or a higher nonce (`cancelAllOrders`).',
+        'Split the request, or cancel orders first. For fewer remembered hashes: use shorter expiries, or raise the nonce (`cancelAllOrders`).',
     },
     unsupported_permitted_taker: {
       cause: '`permittedTaker` is not the zero address.',
@@ -202,35 +203,36 @@ const place: Operation = {
     },
     valid_until_passed: {
       cause: '`Valid-Until` had passed when the orders were judged, and none of them is known.',
-      remedy: 'This request stored nothing; an earlier try may have: GET …/{orderHash} reports on it. Price anew.',
+      remedy:
+        'This request stored nothing. An earlier try may have stored the orders: ask GET …/{orderHash}. Price again.',
     },
     maker_not_whitelisted: { cause: 'The maker is not on the whitelist, or is suspended.', remedy: whitelist },
     invalid_signature: notTheMaker,
     rate_limited: makerLimited,
     order_expired: {
-      cause: '`expiresAt` is not after now.',
+      cause: '`expiresAt` is not in the future.',
       remedy: 'Sign the order with a later `expiresAt`.',
     },
     order_cancelled: {
       cause:
         "The nonce is below the maker's on the chain, or the order was cancelled while its request was on its way.",
-      remedy: 'Sign with the current nonce; post again what is still wanted.',
+      remedy: 'Sign with the current nonce. Post again the orders that you still want.',
     },
     duplicate: {
       cause: 'The hash is twice in the request, was accepted before, or was cancelled.',
       remedy:
-        'After an unknown outcome it was stored, and GET …/{orderHash} reports on it. Else sign with another salt.',
+        'If an earlier try had an unknown outcome, it stored the order: ask GET …/{orderHash}. Else sign with another salt.',
     },
     unavailable: {
-      cause: `A part of the service is away, the log did not confirm the orders, makers may only cancel for now, the maker is in quarantine, or ${stopped}.`,
+      cause: `A part of the service is down, the log did not confirm the orders, makers may only cancel for now, the maker is in quarantine, or ${stopped}.`,
       remedy:
-        'Send the same request again. 200 or `duplicate`: it is stored. Any other refusal says nothing of the first try: ask GET …/{orderHash}, or cancel the orders.',
+        'Send the same request again. 200 or `duplicate`: it is stored. After any other refusal the first try may still be stored: ask GET …/{orderHash}, or cancel the orders.',
     },
     internal,
   },
 };
 
-/** A header of answers that are read for a maker. */
+/** A header of the answers to a maker's signed reads. */
 const lagHeaders = z.object({
   'X-Read-Lag': header(
     'X-Read-Lag',
@@ -238,7 +240,7 @@ const lagHeaders = z.object({
       .string()
       .regex(/^([1-9][0-9]*|unknown)$/)
       .optional(),
-    "There when the answer does not show every one of the maker's own POSTs and DELETEs yet: how many it does not show, or `unknown` where the service cannot tell. A DELETE that was answered during an outage of the database may not be counted",
+    "How many of the maker's own POSTs and DELETEs the answer does not show yet, or `unknown` if the service cannot tell; left out if it shows all. A DELETE that was answered during an outage of the database may not be counted",
   ),
 });
 
@@ -251,27 +253,27 @@ const invalidCursor = {
   cause: `${invalidParameter.cause} Or the cursor is of another maker or of an earlier version.`,
 };
 const ofAnotherLog = {
-  cause: 'The cursor is of another log: of another deployment, or of before the log was made anew.',
-  remedy: 'Begin without one.',
+  cause: 'The cursor is of another log: of another deployment, or from before the log was created again.',
+  remedy: 'Begin without a cursor.',
 };
 const goneCursor = {
-  cause: 'The history behind the cursor is not kept any more, or the cursor is of another log.',
-  remedy: 'Begin without a cursor: with what is kept, or a snapshot. The operator has the log.',
+  cause: 'The history after the cursor is not kept any more, or the cursor is of another log.',
+  remedy: 'Begin without a cursor: you get what is kept, or a snapshot. The operator has the log.',
 };
 /** Errors of the requests whose signer is the maker. */
 const signedReadErrors: ErrorCases = {
   request_expired: {
     cause: '`issuedAt` is more than `requestTtlSeconds` ago, or more than `clockSkewSeconds` ahead.',
-    remedy: 'Sign anew; take 1 or 2 seconds off a clock that is ahead.',
+    remedy: 'Sign again; take 1 or 2 seconds off a clock that is ahead.',
   },
   invalid_signature: {
     cause:
-      'No address recovers from the signature, or it has high `s` or another form; or neither the `maker` that the request names has signed, nor a key that may read this for it, and no contract of it accepts the signature.',
-    remedy: 'Use a form of Interface 5.',
+      'No address recovers from the signature, or it has high `s` or another form. Or the request names a `maker`: neither it nor a key that may read this for it has signed, and no contract at its address accepts the signature.',
+    remedy: 'Sign as section 5 of the interface describes.',
   },
   maker_not_whitelisted: {
     cause: 'The recovered signer, or the `maker` that the request names, was never on the whitelist.',
-    remedy: `If \`detail\` names another address than the maker's, the signature is of something else. ${whitelist}`,
+    remedy: `If \`detail\` names another address than the maker's, you signed something else. ${whitelist}`,
   },
   request_replayed: {
     cause: 'The signer has used this salt already.',
@@ -286,7 +288,7 @@ const list: Operation = {
   tag: 'Limit orders',
   summary: "List the signer's open orders",
   description:
-    'The maker is who signed the request. The list shows every POST and DELETE of the maker that was answered before: the service waits for those that are still on their way to its read model, a second at most. What is cancelled, filled or expired is not in it. `limit` and `cursor` page through it: a page goes on behind the last order of the one before, whatever was placed or removed meanwhile. `orderSalt`, `making`, `taking` and `status` pick orders of it.',
+    'The signer is the maker, unless `maker` names one. The list shows every POST and DELETE of the maker that was answered before: the service waits at most a second until its read model has them. Cancelled, filled and expired orders are not in it. `limit` and `cursor` page through it: a page continues after the last order of the one before, whatever was placed or removed meanwhile. `orderSalt`, `making`, `taking` and `status` filter it.',
   query: ordersQuery,
   headers: listHeaders,
   answer: {
@@ -294,18 +296,18 @@ const list: Operation = {
     schema: limitOrderRecords,
     example: examples.listed,
     description: 'The open orders in the order of their acceptance, oldest first',
-    notModified: 'The list is the one that `If-None-Match` names',
+    notModified: 'The list is still the one that `If-None-Match` names',
     headers: cacheHeaders
       .extend({
         'X-Next-Cursor': header(
           'X-Next-Cursor',
           z.string().optional(),
-          'There when the list goes on behind this page: the `cursor` of the next one',
+          'The `cursor` of the next page; there if the list continues after this one',
         ),
         'X-List-Version': header(
           'X-List-Version',
           z.string().regex(/^[0-9]+$/),
-          "Where in the maker's partition of the log the list changed last. A list of the maker with a higher version is newer",
+          "Where in the maker's partition of the log the list last changed. A list with a higher version is newer",
         ),
         'X-Cancel-All-At': header(
           'X-Cancel-All-At',
@@ -313,7 +315,7 @@ const list: Operation = {
             .string()
             .regex(/^[1-9][0-9]*$/)
             .optional(),
-          "There while the maker's dead-man's switch is set, until it has fired: when it cancels all orders, in Unix seconds",
+          "When the maker's dead-man's switch cancels all orders, in Unix seconds; there while the switch is set and has not fired",
         ),
       })
       .extend(lagHeaders.shape),
@@ -336,9 +338,9 @@ const findOrder: Operation = {
   path: paths.limitOrder,
   section: '4.8',
   tag: 'Limit orders',
-  summary: 'What became of one order',
+  summary: 'Read what became of one order',
   description:
-    "The maker is who signed the request. Any order of the maker that was ever accepted: its status or how it ended, what is left and what was filled of it, and its timeline, each entry with its place in the log and its cause. An order that POST has answered is found, or 503 while it is on its way. It is charged to the maker's budget of lists.",
+    "The signer is the maker, unless `maker` names one. It finds every order of the maker that was ever accepted: its status or how it ended, what is left and what was filled, and its timeline. Each entry has its place in the log and its cause. An order that POST has answered is found; while it is in flight, the answer is 503. The request counts against the maker's budget of lists.",
   params: orderParams,
   query: orderQuery,
   answer: {
@@ -376,9 +378,9 @@ const readAccount: Operation = {
   path: paths.account,
   section: '4.18',
   tag: 'Limit orders',
-  summary: 'What counts for the signer: limits, budgets and standing instructions',
+  summary: "Read the signer's limits, budgets and standing instructions",
   description:
-    "The maker is who signed the request. Limits and what is left of each budget, open orders and remembered hashes, the nonce and the admission, and the keys, the switch and the caps that count, with what is filled of each cap in its window: all as of one position in the log. What an answered request did is there, unless `X-Read-Lag` says otherwise. It is charged to the maker's budget of lists.",
+    "The signer is the maker, unless `maker` names one. The answer has limits, the counts of open orders and remembered hashes, the nonce, the admission, the keys, the switch and the caps, with what is filled of each cap in its window. All is as of one position in the log, and what is left of each budget as of now. It shows what answered requests did, unless `X-Read-Lag` says otherwise. The request counts against the maker's budget of lists.",
   query: accountQuery,
   answer: {
     type: 'application/json',
@@ -404,9 +406,9 @@ const readHistory: Operation = {
   path: paths.history,
   section: '4.9',
   tag: 'Limit orders',
-  summary: "What happened to the signer's orders",
+  summary: "Read what happened to the signer's orders",
   description:
-    "Every fill, and every change of an order, oldest first, in pages: by it a maker keeps its books. Fills are those that the contract logged, each once, also of orders that are no longer open here. What an answered request did is there, unless `X-Read-Lag` says otherwise. It is charged to the maker's budget of lists.",
+    "It has every fill and every change of an order, oldest first, in pages: a maker can keep its books with it. Fills are those that the contract logged, each once, also of orders that are no longer open here. It shows what answered requests did, unless `X-Read-Lag` says otherwise. The request counts against the maker's budget of lists.",
   query: historyQuery,
   answer: {
     type: 'application/json',
@@ -435,7 +437,7 @@ const stream: Operation = {
   tag: 'Limit orders',
   summary: "Follow the signer's orders as they change",
   description:
-    "Server-sent events: `snapshot` (the list), then `change` for each entry of the history as it happens, and `clock` every second. With `Last-Event-ID` it goes on behind that event without a snapshot: no change is left out, and none comes twice, over reconnects and restarts. Before the service ends a stream it sends `end` with a reason. It is charged to the maker's budget of lists.",
+    "Server-sent events: `snapshot` (the list), then `change` for each entry of the history as it happens, and `clock` every second. With `Last-Event-ID` it continues after that event without a snapshot: no change is lost or repeated, over reconnects and restarts. Before the service ends a stream it sends `end` with a reason. The request counts against the maker's budget of lists.",
   query: streamQuery,
   headers: streamHeaders,
   answer: {
@@ -451,7 +453,7 @@ const stream: Operation = {
     gone: goneCursor,
     rate_limited: {
       cause:
-        'The client address has spent its limit of requests, the maker its budget, or it has too many streams open.',
+        'The client address has spent its limit of requests, the maker its budget, or the maker has too many streams open.',
       remedy: 'Wait for `Retry-After` seconds, or end a stream.',
     },
     unavailable: {
@@ -463,23 +465,23 @@ const stream: Operation = {
 };
 
 const cancelDescription =
-  'Off-chain, at no gas: the orders leave the feed of the router and the list for good. It does not invalidate them on the chain: a taker who has an order and its signature can fill it until it expires; `cancelOrder` of the contract ends that. A hash that is unknown or gone is `NOT_FOUND` and does not fail the rest. Repeating is harmless.';
+  'The orders leave the feed of the router and the list for good, off-chain and at no gas. They stay valid on the chain: a taker who has an order and its signature can fill it until it expires, unless you call `cancelOrder` of the contract. A hash that is unknown or gone is `NOT_FOUND` and does not fail the rest. Repeating is harmless.';
 
 const cancelErrors = {
   invalid_request: {
     cause:
-      'Hashes or signatures are missing, malformed, of different number or more than `cancelsPerDelete`, or a parameter is wrong.',
+      'Hashes or signatures are missing or malformed, their numbers differ, there are more than `cancelsPerDelete`, or a parameter is wrong.',
     remedy: 'Fix the places that `errors` names.',
   },
   invalid_signature: notTheMaker,
   too_many_orders: {
     cause:
-      "More orders that the service does not know than the maker's full budget of orders, or than may be remembered (`rememberedHashesPerMaker`). Nothing was cancelled.",
-    remedy: 'Cancel fewer at once, and name `expiresAt`; or take back all open orders with POST …/cancel-all.',
+      "The request names more unknown orders than the maker's full budget of orders, or than may be remembered (`rememberedHashesPerMaker`). Nothing was cancelled.",
+    remedy: 'Cancel fewer at once, and name `expiresAt`; or cancel all open orders with POST …/cancel-all.',
   },
   rate_limited: makerLimited,
   unavailable: {
-    cause: `The log did not confirm, an order may still be on its way, ${unasked}, or ${stopped}. Some orders may be cancelled.`,
+    cause: `The log did not confirm the request, an order may still be in flight, ${unasked}, or ${stopped}. Some orders may be cancelled.`,
     remedy: 'Send the same request again until it is answered.',
   },
   internal,
@@ -509,7 +511,7 @@ const cancelByPost: Operation = {
   method: 'POST',
   path: paths.cancellations,
   summary: 'Cancel orders by signature, in a body',
-  description: `The same as DELETE with a body in place of the lists of its query. ${cancelDescription} A body that names \`salts\` cancels all orders of the maker that have one of them and were accepted by \`untilMs\`, open or on their way, and the answer names each.`,
+  description: `The same as DELETE, with a body instead of the lists in its query. ${cancelDescription} A body that names \`salts\` cancels all orders of the maker that have one of them and were accepted by \`untilMs\`, open or in flight. The answer names each order.`,
   query: cancellationsQuery,
   body: { type: 'application/json', schema: cancellationBody, example: examples.cancellations },
   errors: {
@@ -524,9 +526,9 @@ const replace: Operation = {
   path: paths.replacements,
   section: '4.14',
   tag: 'Limit orders',
-  summary: 'Cancel orders and place others in their stead, all or nothing',
+  summary: 'Cancel orders and place others instead, all or nothing',
   description:
-    'All of one maker. The cancellations and the new orders are stored together, so nobody sees one without the other, and the limit of open orders is judged by the result. Salts in place of the list `cancel` stand for all open orders of the maker that have them. Where one order to be cancelled is not open any more, another amount of it is left than the request says, or one new order is refused, nothing happens.',
+    'All orders must be of one maker. The cancellations and the new orders are stored together: nobody sees one without the other, and the limit of open orders applies to the result. `cancel` may name salts instead of a list: they stand for all open orders of the maker that have them. Nothing happens if an order to cancel is not open any more, another amount of it is left than the request says, or a new order is refused.',
   headers: placeHeaders.extend(cancelHeaders.shape),
   body: { type: 'application/json', schema: replacementInput, example: examples.replacement },
   answer: {
@@ -545,13 +547,13 @@ const replace: Operation = {
     },
     not_found: {
       cause:
-        'An order to be cancelled is not open: it is filled, expired or cancelled, or the maker has no such order, or none with a salt.',
-      remedy: 'Nothing happened. Look what became of it (GET …/{orderHash}), and replace what is left.',
+        'An order to cancel is not open: it is filled, expired or cancelled. Or the maker has no order with the hash or with a salt.',
+      remedy: 'Nothing happened. Ask GET …/{orderHash} what became of the order, and replace what is left.',
     },
     remaining_changed: {
       cause:
-        'The service has seen that another amount is left of an order to be cancelled than `remainingMakingAmount`, or than all of it where the request names none.',
-      remedy: 'Nothing happened. Price what is left anew, and name the `remainingMakingAmount` of the answer.',
+        'The service has seen that another amount is left of an order to cancel than `remainingMakingAmount`, or than all of it if the request names none.',
+      remedy: 'Nothing happened. Price what is left, and send the `remainingMakingAmount` of the answer.',
     },
   },
 };
@@ -559,31 +561,31 @@ const replace: Operation = {
 const exitErrors: ErrorCases = {
   ...bodyErrors,
   invalid_request: {
-    cause: 'A field is missing, unknown or malformed, or a time is not one that is allowed.',
+    cause: 'A field is missing, unknown or malformed, or a time is not allowed.',
     remedy: 'Fix the places that `errors` names.',
   },
   maker_not_whitelisted: { cause: 'The maker was never on the whitelist.', remedy: whitelist },
   invalid_signature: {
     cause:
-      'The signer is not the maker, nor a key that may do it, or the signature has high `s` or another form; and no contract of the maker accepts it.',
-    remedy: 'Compare domain, types and values with what you signed: `detail` names what it recovers to.',
+      "The signer is neither the maker nor a key that may do this, or the signature has high `s` or another form; and no contract at the maker's address accepts it.",
+    remedy: 'Compare domain, types and values with what you signed: `detail` names the address that it recovers to.',
   },
   rate_limited: makerLimited,
   unavailable: {
-    cause: `The log did not confirm, the whitelist is still being read, ${unasked}, or ${stopped}.`,
+    cause: `The log did not confirm the request, the whitelist is still being read, ${unasked}, or ${stopped}.`,
     remedy:
       'Send the same request again while its times are allowed (a heartbeat until `cancelAt`): repeating is harmless.',
   },
   internal,
 };
 
-/** Of standing instructions: the newest one counts. */
+/** Errors of standing instructions, of which the newest counts. */
 const instructionErrors: ErrorCases = {
   ...exitErrors,
   superseded: {
     cause:
-      'Another instruction about the same was issued later, or at the same time: `counts` has it. Nothing was changed.',
-    remedy: 'If yours is to count, sign it anew, with an `issuedAtMs` after that of `counts`.',
+      'Another instruction for the same thing was issued later, or at the same time: `counts` has it. Nothing was changed.',
+    remedy: 'To make yours count, sign it again, with an `issuedAtMs` after that of `counts`.',
   },
 };
 
@@ -594,7 +596,7 @@ const cancelAll: Operation = {
   tag: 'Limit orders',
   summary: 'Cancel all orders of a maker, of a token or of a pair',
   description:
-    'As cancelling each of them: off-chain, at no gas, for good. It takes every order that was accepted by `untilMs`, also one whose POST is still on its way, and none that is accepted later: name the greatest `X-Server-Time` of the answers that you have. It needs no store, so that it works while the database is away. It costs as much as 100 cancellations.',
+    'It works like cancelling each order: off-chain, at no gas, for good. It cancels every order that was accepted by `untilMs`, also one whose POST is still in flight, and none that is accepted later. As `untilMs` send the greatest `X-Server-Time` of the answers that you have. It works while the database is down. It costs as much as 100 cancellations.',
   body: { type: 'application/json', schema: cancelAllInput, example: examples.cancelAll },
   answer: {
     type: 'application/json',
@@ -614,7 +616,7 @@ const beat: Operation = {
   tag: 'Limit orders',
   summary: "Set the dead-man's switch",
   description:
-    'Unless a newer heartbeat comes first, the orders of the maker that were accepted by `cancelAt` are cancelled by the first block with that time or a later one. Send one every few seconds, each some seconds ahead. After it has fired the switch is off for orders that are accepted later. The header `X-Cancel-All-At` of the list shows it until it has fired.',
+    'The first block with the time `cancelAt` or a later one cancels the orders of the maker that were accepted by then, unless a newer heartbeat comes first. Send one every few seconds, each some seconds ahead. After the switch has fired, it is off for orders that are accepted later. The header `X-Cancel-All-At` of the list shows it until it has fired.',
   body: { type: 'application/json', schema: heartbeatInput, example: examples.heartbeat },
   answer: {
     type: 'application/json',
@@ -634,7 +636,7 @@ const nameCancelKeys: Operation = {
   tag: 'Limit orders',
   summary: 'Name the keys that may cancel for a maker, and those that may read',
   description:
-    'Such a key may sign cancellations, cancel-alls and heartbeats of the maker, and nothing else; `listKeys`, `streamKeys` and `historyKeys` may sign these GETs, which name the `maker`, and nothing else, unless they are in several lists. So a watchdog needs no key that trades. The newest message counts as a whole: what it leaves out is revoked. A new key counts within a second, and a stream of a revoked one ends within a second. A switch that a revoked key has set stays until the next heartbeat.',
+    'A cancel key may sign cancellations, cancel-alls and heartbeats of the maker, and nothing else. `listKeys`, `streamKeys` and `historyKeys` may sign only these GETs, which name the `maker`. A key may be in several lists. A watchdog then needs no key that trades. The newest message counts as a whole: what it leaves out is revoked. A new key counts within a second, and the stream of a revoked key ends within a second. A switch that a revoked key has set stays until the next heartbeat.',
   body: { type: 'application/json', schema: cancelKeysInput, example: examples.cancelKeys },
   answer: {
     type: 'application/json',
@@ -654,7 +656,7 @@ const setFillCap: Operation = {
   tag: 'Limit orders',
   summary: 'Cap what is filled of a token within a time',
   description:
-    'The first fill of the token begins a window. Where more than `amount` is filled within it, all orders of the maker that sell the token leave the feed of the router, also those that come meanwhile, and come back when the window has passed. They stay listed, with `cappedUntil`. Setting a cap again counts from zero, and an amount or a window of 0 removes it. A maker may have caps of 100 tokens. It overshoots by at most what one block fills.',
+    'The first fill of the token begins a window. If more than `amount` is filled within it, all orders of the maker that sell the token leave the feed of the router, also new ones, and come back when the window has passed. They stay listed, with `cappedUntil`. Setting a cap again counts from zero. An amount or a window of 0 removes the cap. A maker may have caps of 100 tokens. Fills exceed a cap by at most what one block fills.',
   body: { type: 'application/json', schema: fillCapInput, example: examples.fillCap },
   answer: {
     type: 'application/json',
@@ -668,7 +670,7 @@ const setFillCap: Operation = {
     ...instructionErrors,
     invalid_request: {
       cause:
-        'A field is missing, unknown or malformed, or a time is not one that is allowed; the token is no contract; or 100 other tokens have a cap.',
+        'A field is missing, unknown or malformed, a time is not allowed, the token is no contract, or 100 other tokens have a cap.',
       remedy: 'Fix the places that `errors` names; remove a cap that is not needed.',
     },
   },
@@ -677,7 +679,7 @@ const setFillCap: Operation = {
 const readErrors: ErrorCases = {
   rate_limited: clientLimited,
   unavailable: {
-    cause: 'The service starts, stops or is overloaded.',
+    cause: 'The service is starting, stopping or overloaded.',
     remedy: 'Send the request again.',
   },
   internal,
@@ -688,8 +690,8 @@ const describeService: Operation = {
   path: paths.info,
   section: '4.6',
   tag: 'Limit orders',
-  summary: 'What a maker needs to sign and call',
-  description: 'Unsigned: contracts, signing domains, limits as they are configured, the clock and the newest block.',
+  summary: 'Read what a maker needs to sign and call',
+  description: 'It needs no signature. It answers contracts, signing domains, limits, the clock and the newest block.',
   answer: {
     type: 'application/json',
     schema: info,
@@ -706,13 +708,13 @@ const patchQuote: Operation = {
   tag: 'Quotes',
   summary: 'Set the guaranteed minimum output of a signed swap',
   description:
-    "`quote.tx.data` of a quote (v0 or v1) in, the same with another minimum output and the service's signature out. Every other byte stays. It stores nothing.",
+    "It takes the `quote.tx.data` of a quote (v0 or v1), and answers the same data with another minimum output and the service's signature. Every other byte stays. It stores nothing.",
   body: { type: 'application/json', schema: quotePatchInput, example: examples.quotePatch },
   answer: {
     type: 'text/plain',
     schema: quotePatchAnswer,
     example: examples.patchedQuote,
-    description: 'The patched transaction data, bare',
+    description: 'The patched transaction data, and nothing else',
   },
   errors: {
     ...bodyErrors,
@@ -733,7 +735,7 @@ const patchQuote: Operation = {
       remedy: 'Send it unchanged; ask the operator for the quote signers.',
     },
     field_not_exists: {
-      cause: 'The swap call has no minimum output that could be set.',
+      cause: 'The swap call has no minimum output to set.',
       remedy: 'Ask for a quote with a slippage assertion.',
     },
     rate_limited: clientLimited,
@@ -760,7 +762,7 @@ function document(path: string, type: Content['type'], summary: string): Operati
   };
 }
 
-/** Every operation of the HTTP interface, by the id that OpenAPI has for it. */
+/** Every operation of the HTTP interface, keyed by its id in OpenAPI. */
 export const operations = {
   placeOrders: place,
   listOrders: list,
@@ -780,7 +782,7 @@ export const operations = {
   patchQuote,
   readOpenApi: document(paths.openApi, 'application/json', 'This interface as OpenAPI 3.1'),
   readAsyncApi: document(paths.asyncApi, 'application/json', 'The topics of the log and the feeds as AsyncAPI 3'),
-  readDocs: document(paths.docs, 'text/html', 'This interface as a page, to be read and tried'),
+  readDocs: document(paths.docs, 'text/html', 'This interface as a page, to read and to try'),
 } as const satisfies Record<string, Operation>;
 
 export type OperationId = keyof typeof operations;

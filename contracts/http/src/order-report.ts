@@ -12,7 +12,7 @@ const block = z
 
 const kind = <K extends string>(name: K, meaning: string) => z.literal(name).describe(meaning);
 
-/** What led to a fact, as its maker may know it. */
+/** The cause of a fact, as far as its maker may know. */
 const factCause = z
   .discriminatedUnion('kind', [
     z
@@ -53,16 +53,16 @@ const orderStatus = z
 const inactiveReason = z
   .enum(['INSUFFICIENT_ALLOWANCE', 'INSUFFICIENT_BALANCE'])
   .optional()
-  .describe('There when the status is `INACTIVE`: which funds do not cover the order');
+  .describe('Which funds do not cover the order; there if the status is `INACTIVE`');
 
 const waitsFor = z
   .enum(['FUNDS', 'SIGNATURE', 'TAKING_TOKEN'])
   .optional()
   .describe(
-    'There when a `VALIDATING` order waits for more than its first reading. `FUNDS`: a token that is expensive to read is read in turn. `SIGNATURE`: the contract at the address of the maker has not accepted the signature since it last had a log. `TAKING_TOKEN`: the taking token has no code, so nobody can pay in it',
+    'There if a `VALIDATING` order waits for more than its first reading. `FUNDS`: its token is expensive to read, and waits its turn. `SIGNATURE`: the contract at the address of the maker has not accepted the signature since its last log. `TAKING_TOKEN`: the taking token has no code, so nobody can pay in it',
   );
 
-/** Lists what can happen to an order, in the order in which one fact does it. Cursors count by this order. */
+/** Lists what can happen to an order, in the sequence in which one fact does it. Cursors number entries by it. */
 export const happenings = ['OPENED', 'FILLED', 'CHANGED', 'WITHHELD', 'REMOVED'] as const;
 
 const place = {
@@ -79,7 +79,7 @@ const changeEntry = z
     happened: z
       .enum(['OPENED', 'CHANGED', 'WITHHELD', 'REMOVED'])
       .describe(
-        '`WITHHELD`: routers do not get the order, or no longer, because a cap of its maker is exceeded (`cappedUntil` is there), its last minute has begun, or its maker is suspended',
+        '`WITHHELD`: routers do not or no longer get the order, because a cap of its maker is exceeded (`cappedUntil` is there), its last minute has begun, or its maker is suspended',
       ),
     status: orderStatus,
     reason: inactiveReason,
@@ -90,23 +90,23 @@ const changeEntry = z
       .array(z.object({ token: sentAddress, balance: sentQuantity, allowance: sentQuantity }).meta({ id: 'Funds' }))
       .optional()
       .describe(
-        'There when the fact is a reading: what the maker had of each token that was read, at the block of the cause',
+        'What the maker had of each token that was read, at the block of the cause; there if the fact is a reading',
       ),
     cause: factCause,
   })
   .meta({ id: 'ChangeEntry', description: 'What a fact did to the state of an order' });
 
-/** What `OrderFilled` of the contract says of a fill. */
+/** The fields of a fill, from the contract's `OrderFilled`. */
 export const fillFields = {
   makingToken: sentAddress.optional().describe('The token that the maker sold'),
   makingAmount: sentQuantity.describe('What the maker sold of it'),
   takingToken: sentAddress.optional().describe('The token that the maker got'),
-  takingAmount: sentQuantity.describe('What the maker got of it: the price is this by what was sold'),
+  takingAmount: sentQuantity.describe('What the maker got of it: the price is this divided by what was sold'),
   remainingMakingAmount: sentQuantity.optional().describe('What was left of the making amount afterwards'),
   taker: z
     .string()
     .regex(/^0x[0-9a-f]{40}$/)
-    .describe('Who filled'),
+    .describe('Who filled the order'),
   blockNumber: z.int().nonnegative().describe('The block'),
   blockTimestamp: z.int().nonnegative().optional().describe('Its time, in Unix seconds'),
   transactionHash: bytes32.describe('The transaction'),
@@ -122,7 +122,7 @@ const fillEntry = z
   .meta({
     id: 'FillEntry',
     description:
-      'A fill, as `OrderFilled` of the contract says it, whether its order is open, has ended or was posted later. Each is there once. Tokens, `remainingMakingAmount` and `blockTimestamp` are missing where an earlier release wrote the fill down; a token also where it logs no `Transfer` and the order is not open',
+      'A fill as the contract logs it (`OrderFilled`), whether its order is open, has ended or was posted later. Each is there once. Tokens, `remainingMakingAmount` and `blockTimestamp` are missing if an earlier release wrote the fill; a token also if it logs no `Transfer` and the order is not open',
   });
 
 const timelineEntry = z.discriminatedUnion('happened', [changeEntry, fillEntry]);
@@ -139,7 +139,7 @@ export const orderHistory = z
         ]),
       )
       .describe("What happened to the maker's orders, oldest first"),
-    nextCursor: z.string().describe('The `cursor` of the next page. Nothing comes later before it'),
+    nextCursor: z.string().describe('The `cursor` of the next page. Nothing is added before it later'),
     hasMore: z.boolean().describe('True if there is a next page already; else ask again later'),
   })
   .meta({ id: 'OrderHistory' });
@@ -160,7 +160,7 @@ export const streamEvents = {
     ])
     .describe('An entry of the history. `after` is the id of the change or snapshot before it'),
   clock: z.object({
-    position: z.string().describe('`<partition>:<offset>`: all facts before it are told'),
+    position: z.string().describe('`<partition>:<offset>`: the stream has sent all facts before it'),
     block: z
       .object({ number: z.int().nonnegative(), timestamp: z.int().nonnegative() })
       .nullable()
@@ -170,7 +170,7 @@ export const streamEvents = {
     reason: z
       .enum(['slow', 'stopping', 'gone', 'revoked'])
       .describe(
-        '`revoked`: the key that signed may not stream any more. `gone`: the history behind the id is not kept any more, so begin without one. Else come back with it',
+        '`revoked`: the key that signed may not stream any more. `gone`: the history after the id is not kept any more: begin without an id. Else connect again with it',
       ),
   }),
 };
@@ -179,7 +179,7 @@ export type StreamEvent<Event extends keyof typeof streamEvents = keyof typeof s
   [E in Event]: z.infer<(typeof streamEvents)[E]> & { readonly event: E };
 }[Event];
 
-/** Entries of a timeline that are answered. */
+/** The most entries of a timeline in one answer. */
 export const TIMELINE_ENTRIES_MAX = 100;
 
 /** The answer to GET …/{orderHash}: an order that was ever accepted. */
@@ -198,13 +198,13 @@ export const orderReport = z
     filledAfterEnd: sentQuantity
       .optional()
       .describe(
-        'There when a part was filled after the order had ended here: that part. A taker may fill an order that was cancelled off-chain',
+        'The part that was filled after the order had ended here, if there is one. A taker may fill an order that was cancelled off-chain',
       ),
     acceptedAtMs: z.int().nonnegative().describe('When the order was accepted, in milliseconds since 1970'),
     timeline: z
       .array(timelineEntry)
       .describe(
-        `What happened to the order, oldest first: at most ${TIMELINE_ENTRIES_MAX} entries, the first and the newest, and beside them how it ended. A reading that changed nothing has none`,
+        `What happened to the order, oldest first: at most ${TIMELINE_ENTRIES_MAX} entries, the first and the newest, and also how it ended. A reading that changed nothing has no entry`,
       ),
   })
   .meta({ id: 'OrderReport' });

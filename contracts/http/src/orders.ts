@@ -22,13 +22,13 @@ export const orderHashInput = hex(/^0x[0-9a-fA-F]{64}$/, 'a 32-byte hex hash');
  */
 export const signatureInput = hex(/^0x([0-9a-fA-F]{2}){0,1024}$/, 'hex bytes, at most 1,024 of them');
 
-/** An order of these types, each field with its meaning; that of `making` and `taking` is said of the order. */
+/** An order of these types. Describes each field except `making` and `taking`, which the order's text describes. */
 function orderShape<Q extends z.ZodType, A extends z.ZodType, T extends z.ZodType>(quantity: Q, address: A, amount: T) {
   return {
     salt: quantity.describe('A random number, in hex: it makes orders of the same terms different orders'),
     nonce: quantity.describe("The maker's nonce on the chain, in hex. An order with another one is cancelled"),
     expiresAt: quantity.describe(
-      'Unix seconds (not milliseconds), in hex. From then on the order is invalid for good, and routers no longer get it 60 s before',
+      'Unix seconds (not milliseconds), in hex. From then on the order is invalid for good. Routers stop getting it 60 s earlier',
     ),
     making: amount,
     taking: amount,
@@ -56,7 +56,7 @@ export const placementInput = z
   })
   .meta({ id: 'Placement' });
 
-/** The body of a POST. How many items it may have is a setting, and answered with `too_many_orders`. */
+/** The body of a POST. How many items it may have is a setting; more are refused with `too_many_orders`. */
 export const placementInputs = z.array(placementInput).min(1);
 
 /** One item of the body of POST …/cancellations. */
@@ -67,12 +67,12 @@ export const cancellationInput = z
     salt: quantityInput
       .optional()
       .describe(
-        "The salt of the signed domain: the order's own. With it a cancellation by the maker's own key works in any outage but Kafka's",
+        "The salt of the signed domain: the order's own. With it a cancellation by the maker's own key works in any outage except Kafka's",
       ),
     expiresAt: quantityInput
       .optional()
       .describe(
-        "The order's own `expiresAt`, in hex. A cancellation of an order that the service does not know is remembered until then, and without it for good",
+        "The order's own `expiresAt`, in hex. If the service does not know the order, it remembers the cancellation until then, and without it for good",
       ),
   })
   .meta({ id: 'CancellationInput' });
@@ -82,14 +82,14 @@ export const cancellationInputs = z
   .array(cancellationInput, { error: 'must be an array of `orderHash` and `signature`' })
   .min(1, { error: 'must hold at least one item' });
 
-/** All orders of a maker that have one of some salts, as its other body. How many salts it may have is a setting. */
+/** The other body: it names all orders of a maker that have one of some salts. A setting limits the salts. */
 export const saltCancellationInput = z
   .strictObject({
     maker: addressInput.describe('The maker whose orders they are'),
     salts: z.array(quantityInput).min(1).describe('The salts that the maker gave its orders, in hex'),
     untilMs: time(
       'milliseconds',
-      'Of the orders with these salts those that were accepted by then, in milliseconds since 1970',
+      'Orders with these salts that were accepted by then are cancelled, in milliseconds since 1970',
     ),
     signature: signatureInput.describe(
       'Over `CancelBySaltRequest`, in the domain of orders, by the maker or a key that may cancel for it',
@@ -121,15 +121,15 @@ export const cappedUntil = z
   .positive()
   .optional()
   .describe(
-    "There while a cap of the maker (POST …/fill-cap) keeps the order out of the router's feed: it comes back with the first block with this time or a later one, in Unix seconds",
+    "There while a cap of the maker (POST …/fill-cap) keeps the order out of the router's feed. The order comes back with the first block of this time or later, in Unix seconds",
   );
 
-/** Of an order. */
+/** An order's last routable second. */
 export const routableUntil = z
   .int()
   .nonnegative()
   .describe(
-    'The second, since 1970, from which routers no longer get the order: `expiresAt` less the grace period of 60 s. One that is posted later is never routed',
+    'The second, since 1970, from which routers no longer get the order: `expiresAt` less the grace period of 60 s. An order that is posted later is never routed',
   );
 
 /** An order, its name and its signature. */
@@ -139,7 +139,7 @@ const recordBase = {
   ...orderRecord,
   remainingMakingAmount: sentQuantity
     .optional()
-    .describe('What is left to be filled of the making amount; not there while nothing of the order is filled'),
+    .describe('What is left to fill of the making amount; left out while nothing of the order is filled'),
   routableUntil: routableUntil.optional(),
   cappedUntil,
 };
@@ -153,7 +153,7 @@ const validatingRecord = z
   })
   .meta({ id: 'ValidatingOrder' });
 
-/** The answer to POST: every order that was stored begins as VALIDATING. */
+/** The answer to POST: every stored order begins as VALIDATING. */
 export const validatingRecords = z.array(validatingRecord);
 
 /** One item of the answer to POST and GET. Only an INACTIVE order has a reason. */
@@ -169,7 +169,7 @@ export const limitOrderRecord = z
         status: z.literal('INACTIVE').describe('The funds of the maker do not cover it; it waits for them'),
         reason: z
           .enum(['INSUFFICIENT_ALLOWANCE', 'INSUFFICIENT_BALANCE'])
-          .describe('What does not cover it; the allowance where both do not'),
+          .describe('What does not cover it; the allowance if both do not'),
       })
       .meta({ id: 'InactiveOrder' }),
   ])
@@ -179,8 +179,8 @@ export const limitOrderRecord = z
 export const limitOrderRecords = z.array(limitOrderRecord);
 
 /**
- * The answer to DELETE and to POST …/cancellations: one item per hash, in the order of the request; where that names
- * salts, one for each order that had one of them.
+ * The answer to DELETE and to POST …/cancellations: one item per hash, in the order of the request. If the request
+ * names salts, one for each order that had one of them.
  */
 export const cancellations = z.array(
   z
@@ -188,35 +188,35 @@ export const cancellations = z.array(
       orderHash,
       status: z
         .enum(['CANCELLED', 'NOT_FOUND'])
-        .describe('`NOT_FOUND`: no open order has the hash, and none can come to have it'),
+        .describe('`NOT_FOUND`: no open order has the hash, and none can get it later'),
     })
     .meta({ id: 'Cancellation' }),
 );
 
-/** One order that goes, in the body of POST …/replacements. */
+/** One order to cancel, in the body of POST …/replacements. */
 const replacedInput = cancellationInput
   .omit({ expiresAt: true })
   .extend({
     remainingMakingAmount: quantityInput
       .optional()
       .describe(
-        'What the maker believes to be left of the order, in hex. Where the service has seen another amount, nothing happens. Without it: all of the making amount',
+        'What the maker believes to be left of the order, in hex. If the service has seen another amount, nothing happens. Without it: all of the making amount',
       ),
   })
   .meta({ id: 'ReplacedInput' });
 
-/** Its list of the orders that go. */
+/** The list of the orders to cancel, in the body of POST …/replacements. */
 export const replacedInputs = z
   .array(replacedInput, { error: 'must be an array of `orderHash` and `signature`' })
   .min(1, { error: 'must hold at least one item' });
 
-/** All orders of the maker with some salts, as those that go. */
+/** Salts instead of that list: cancels all orders of the maker that have one of them. */
 export const replacedSaltsInput = saltCancellationInput
   .extend({
     remainingMakingAmount: quantityInput
       .optional()
       .describe(
-        'What the maker believes to be left of all of them together, in hex. Where the service has seen another amount, nothing happens. Without it: all of the making amount of each',
+        'What the maker believes to be left of all of them together, in hex. If the service has seen another amount, nothing happens. Without it: all of the making amount of each',
       ),
   })
   .meta({ id: 'ReplacedSaltsInput' });
@@ -226,12 +226,12 @@ export const replacementInput = z
   .strictObject({
     cancel: z
       .union([replacedInputs, replacedSaltsInput])
-      .describe('The orders that go, as in POST …/cancellations, and what is left of them'),
-    place: placementInputs.describe('The orders that come, as in POST; all of the same maker'),
+      .describe('The orders to cancel, as in POST …/cancellations, and what is left of them'),
+    place: placementInputs.describe('The orders to place, as in POST; all of the same maker'),
   })
   .meta({ id: 'ReplacementInput' });
 
-/** Its two parts, each to be read as in the request that has it alone. */
+/** The two parts of that body. Read each one as in the request that has only that part. */
 export const replacementLists = z.strictObject({ cancel: z.unknown(), place: z.unknown() });
 
 /** The answer to POST …/replacements: both lists in the order of the request. */

@@ -7,18 +7,18 @@ import { timeText } from './times.js';
 
 /** How a list is written in a query. */
 export const list = { style: 'form', explode: false } as const;
-/** A whole number as a query or a header has it: decimal digits. It is published as an integer. */
+/** A whole number in a query or a header: decimal digits. The document calls it an integer. */
 const digits = (pattern: RegExp, error: string, examples: readonly number[] = []) =>
   z
     .custom<string>((text) => typeof text === 'string' && pattern.test(text), { error })
     .meta({ type: 'integer', ...(examples.length === 0 ? {} : { examples }) });
-/** An address by which a list is filtered. */
+/** An address that filters a list. */
 export const addressFilter = (description: string) =>
   addressInput
     .transform((address) => address.toLowerCase() as Hex)
     .optional()
     .meta({ description });
-/** Orders of one page of a list. */
+/** The most orders of one page of a list. */
 const PAGE_ORDERS_MAX = 1000;
 
 /** The query of GET. */
@@ -43,30 +43,30 @@ export const listQuery = z.object({
     .optional()
     .meta({
       description:
-        'The maker, where it is a contract wallet (EIP-1271), or the signer is a key that may read this for it (POST …/cancel-keys). Without it: whoever signed',
+        'The maker, if it is a contract wallet (EIP-1271), or if the signer is a key that may read this for it (POST …/cancel-keys). Without it: the signer',
     }),
   limit: digits(/^[1-9][0-9]{0,3}$/, `must be a whole number from 1 to ${PAGE_ORDERS_MAX}`)
     .transform(Number)
     .refine((value) => value <= PAGE_ORDERS_MAX, { error: `must be at most ${PAGE_ORDERS_MAX}` })
     .optional()
     .meta({
-      description: 'At most so many orders. Without it and `cursor`: the whole list',
+      description: 'The most orders of the page. Without it and `cursor`: the whole list',
       minimum: 1,
       maximum: PAGE_ORDERS_MAX,
     }),
   cursor: z
     .string()
     .regex(/^[0-9]{1,4}:(-|[0-9a-f]{8}):[0-9]{1,15}$/, {
-      error: 'must be the X-Next-Cursor of the page before: leave it out to begin anew',
+      error: 'must be the X-Next-Cursor of the page before: leave it out to start over',
     })
     .optional()
-    .meta({ description: 'The `X-Next-Cursor` of the page before. Not signed, as `limit` is not' }),
+    .meta({ description: 'The `X-Next-Cursor` of the page before. Neither it nor `limit` is signed' }),
 });
 
-/** What an open order can be. */
+/** The statuses of an open order. */
 const openStatuses = ['VALIDATING', 'ACTIVE', 'INACTIVE'] as const;
 
-/** The query of GET of the list. What picks orders is not signed. */
+/** The query of GET of the list. The parameters that filter orders are not signed. */
 export const ordersQuery = listQuery.extend({
   orderSalt: quantityInput.optional().meta({
     description: 'Only orders with this `salt`, a number: the id that the maker gave them. There may be several',
@@ -107,13 +107,13 @@ export const orderQuery = listQuery.pick({ issuedAt: true, salt: true, maker: tr
     .optional()
     .meta({
       description:
-        'Tell what became of the order up to then: up to the end of this block, or up to the fact at this `position`. Without it: up to now. Not signed',
+        'Report on the order up to the end of this block, or up to the fact at this `position`. Without it: up to now. It is not signed',
     }),
 });
 
-/** `<partition>:<name of the log>:<offset>`, and a place among the entries of the fact. */
+/** Matches `<partition>:<name of the log>:<offset>`, then an optional place among the entries of the fact. */
 const CURSOR = /^[0-9]{1,4}:(-|[0-9a-f]{8}):[0-9]{1,15}(:0x[0-9a-f]{64}:[0-9]:-?[0-9]{1,15}:-?[0-9]{1,9})?$/;
-/** Entries of one page of a history. */
+/** The most entries of one page of a history. */
 export const HISTORY_PAGE_MAX = 100;
 
 /** The query of GET …/history. */
@@ -136,24 +136,24 @@ export const historyQuery = listQuery.pick({ issuedAt: true, salt: true, maker: 
     }),
   orderSalt: quantityInput.optional().meta({
     description:
-      'Only of orders with this `salt`, a number: the id that the maker gave them; of the newest thousand that have it',
+      'Only entries of orders with this `salt`, a number: the id that the maker gave them. At most of the newest thousand',
   }),
-  fromMs: timeText('milliseconds', 'From the first fact on that was logged then or later: milliseconds since 1970'),
-  toMs: timeText('milliseconds', 'Up to the first fact that was logged then or later, without it'),
+  fromMs: timeText('milliseconds', 'Begin with the first fact that was logged then or later: milliseconds since 1970'),
+  toMs: timeText('milliseconds', 'End before the first fact that was logged then or later'),
   limit: digits(/^[1-9][0-9]{0,2}$/, `must be a whole number from 1 to ${HISTORY_PAGE_MAX}`)
     .transform(Number)
     .refine((value) => value <= HISTORY_PAGE_MAX, { error: `must be at most ${HISTORY_PAGE_MAX}` })
     .optional()
     .meta({
-      description: `At most so many entries. Without it: ${HISTORY_PAGE_MAX}`,
+      description: `The most entries of the page. Without it: ${HISTORY_PAGE_MAX}`,
       minimum: 1,
       maximum: HISTORY_PAGE_MAX,
     }),
   cursor: z
     .string()
-    .regex(CURSOR, { error: 'must be the nextCursor of the page before: leave it out to begin anew' })
+    .regex(CURSOR, { error: 'must be the nextCursor of the page before: leave it out to start over' })
     .optional()
-    .meta({ description: 'The `nextCursor` of the page before. `fromMs` does nothing beside it' }),
+    .meta({ description: 'The `nextCursor` of the page before. `fromMs` has no effect with it' }),
 });
 
 /** The query of GET …/stream. */
@@ -172,14 +172,14 @@ const eventId = z
 /** The headers of GET …/stream that mean something. */
 export const streamHeaders = z.object({
   'Last-Event-ID': eventId.meta({
-    description: 'The id of the last event that was received: the stream goes on behind it. `cursor` counts before it',
+    description: 'The id of the last event that you received: the stream continues after it. `cursor` overrides it',
   }),
 });
 
 /** The path of GET …/{orderHash}. */
 export const orderParams = z.object({
   orderHash: orderHashInput.meta({
-    description: 'The order that is asked for',
+    description: 'The hash of the order',
     examples: [examples.reported.orderHash],
   }),
 });
@@ -189,7 +189,7 @@ export const listHeaders = z.object({
   'If-None-Match': z
     .string()
     .optional()
-    .meta({ description: 'The `ETag` of a list: 304 is answered where it is the same' }),
+    .meta({ description: 'The `ETag` of a list: the answer is 304 if the list is the same' }),
 });
 
 /** The query of DELETE. */
@@ -212,7 +212,7 @@ export const cancelQuery = z.object({
   }),
   expiresAt: quantityInput.optional().meta({
     description:
-      'The `expiresAt` of the orders, in hex, for all hashes: until then a cancellation of an order that the service does not know is remembered. Without it: for good',
+      'The `expiresAt` of the orders, in hex, for all hashes. If the service does not know an order, it remembers the cancellation until then. Without it: for good',
     examples: [examples.placements[0]?.order.expiresAt],
   }),
 });
@@ -220,9 +220,9 @@ export const cancelQuery = z.object({
 /** The query of POST …/cancellations. */
 export const cancellationsQuery = cancelQuery.pick({ salt: true, expiresAt: true });
 
-/** The greatest `wait` that is taken: what is more is a number of milliseconds. */
+/** The greatest `wait` that is taken. A greater one must be in milliseconds. */
 const WAIT_SECONDS_MAX = 60;
-/** The value of each `wait` among preferences, without quotes; empty where it has none. */
+/** The value of each `wait` among preferences, without quotes; empty if it has none. */
 const waitsIn = (prefer: string) =>
   [...prefer.matchAll(/(?:^|,)\s*wait\s*(?:=\s*"?([^",;]*))?/gi)].map(([, value = '']) => value.trim());
 const prefer = z
@@ -247,7 +247,7 @@ export const cancelHeaders = z.object({
   }),
 });
 
-/** Headers that mean something to the others that store something. */
+/** Headers that mean something to the other requests that store something. */
 export const receiptHeaders = z.object({
   Prefer: prefer.meta({ description: '`receipt` (RFC 7240): answer with a receipt', examples: ['receipt'] }),
 });
@@ -259,5 +259,5 @@ export const placeHeaders = receiptHeaders.extend({
     'Unix seconds. Orders that are judged later are not stored: `valid_until_passed`. Without it: no bound',
     [examples.listQuery.issuedAt],
   ),
-  'Valid-Until-Ms': timeText('milliseconds', 'The same in milliseconds. The sooner counts where both are given'),
+  'Valid-Until-Ms': timeText('milliseconds', 'The same in milliseconds. If both are given, the earlier one counts'),
 });

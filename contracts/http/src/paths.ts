@@ -1,4 +1,4 @@
-/** The paths of the interface, and those of its documents. */
+/** The paths of the interface and of its documents. */
 export const paths = {
   quoteData: '/v0/quote/data',
   limitOrders: '/v0alpha/limit-orders',
@@ -23,6 +23,6 @@ export const paths = {
   openApi: '/openapi.json',
   asyncApi: '/asyncapi.json',
   docs: '/docs',
-  /** Leads to the page. */
+  /** Leads to the docs page. */
   root: '/',
 } as const;

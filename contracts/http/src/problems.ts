@@ -39,7 +39,7 @@ export const problemKinds = {
   unavailable: kind(503, 'The service cannot answer now', true),
 } as const satisfies Record<string, Kind>;
 
-/** The code of an error answer: what a client switches on. */
+/** The code of an error answer. Clients switch on it. */
 export type ProblemCode = keyof typeof problemKinds;
 
 /** What is wrong at one place of the request. `pointer` is a JSON pointer (RFC 6901) into the body or the query. */
@@ -69,19 +69,19 @@ export const problem = z
     counts: z
       .looseObject({})
       .optional()
-      .meta({ description: 'Of `superseded`: what counts, with its fields as the request has them' }),
+      .meta({ description: 'For `superseded`: the instruction that counts, with the fields of the request' }),
     remainingMakingAmount: z
       .string()
       .regex(/^0x(0|[1-9a-f][0-9a-f]{0,63})$/)
       .optional()
-      .meta({ description: 'Of `remaining_changed`: what is left of the order, as far as the service has seen' }),
+      .meta({ description: 'For `remaining_changed`: what is left of the order, as far as the service has seen' }),
   })
   .meta({ id: 'Problem' });
 
 export type FieldProblem = z.infer<typeof fieldProblem>;
 export type Problem = z.infer<typeof problem>;
 
-/** The part of a problem that its author writes; the rest follows from the code. */
+/** The part of a problem that the caller writes. The rest follows from the code. */
 export interface ProblemText {
   detail: string;
   errors?: FieldProblem[];

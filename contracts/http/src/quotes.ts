@@ -12,13 +12,13 @@ export const amountInput = z
   .refine((text) => BigInt(text) < UINT256_LIMIT, { error: amountError })
   .describe('The new minimum in the smallest unit of the token: hex, or decimal digits');
 
-/** The message for a value of another type; other issues keep their own. */
+/** Gives this message for a value of another type. Other issues keep their own message. */
 const unlessObject = (error: string) => (issue: { readonly code: string }) =>
   issue.code === 'invalid_type' ? error : undefined;
 
 /**
- * Body of PATCH /v0/quote/data. Whether `data` is a swap call is not a matter of shape: the service
- * answers `invalid_date` for what is not.
+ * Body of PATCH /v0/quote/data. This schema does not check whether `data` is a swap call. The service does, and
+ * answers `invalid_date` if it is not.
  */
 export const quotePatchInput = z.strictObject(
   {
@@ -31,5 +31,5 @@ export const quotePatchInput = z.strictObject(
   { error: unlessObject('must be an object') },
 );
 
-/** The answer to it, `text/plain`: the patched data, bare. */
+/** The answer to PATCH /v0/quote/data, `text/plain`: only the patched data. */
 export const quotePatchAnswer = z.string().regex(/^0x([0-9a-f]{2})+$/);

@@ -3,7 +3,7 @@ import { time, timeOrOff, timeText } from './times.js';
 
 const values: readonly unknown[] = [{}, [], [['1']], null, { toString: 1 }, { valueOf: 1, toString: 1 }, true, '', 'x'];
 
-test.each(values.map((value) => [value]))('what is no time is refused, whatever it is: %j', (value) => {
+test.each(values.map((value) => [value]))('a value that is not a time is refused: %j', (value) => {
   for (const schema of [time('seconds', ''), timeOrOff('milliseconds', ''), timeText('seconds', '')])
     expect(schema.safeParse(value)).toMatchObject({
       success: false,

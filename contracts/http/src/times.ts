@@ -12,10 +12,10 @@ const boundsOf = (unit: Unit): [least: number, most: number] => {
   return [min, max];
 };
 
-/** What a time must be; and what it looks like, where it is one in the other unit. */
+/** Says what a time must be, and whether the value looks like a time in the other unit. */
 function describeTime(value: unknown, unit: Unit, orElse: string): string {
   const other: Unit = unit === 'seconds' ? 'milliseconds' : 'seconds';
-  // An object may have no value as a number at all.
+  // Do not convert an object: `Number` may throw for one.
   const number = typeof value === 'object' ? Number.NaN : Number(value);
   const looksLike = isWhole(number, ...boundsOf(other)) ? `; this looks like ${other}` : '';
   const [least, most] = boundsOf(unit);
@@ -33,7 +33,7 @@ export function time(unit: Unit, description: string) {
     .meta({ type: 'integer', description, minimum, maximum, 'x-unit': unit });
 }
 
-/** A time in a body, or 0, which turns off what the time is for. */
+/** A time in a body, or 0, which turns the feature off. */
 export function timeOrOff(unit: Unit, description: string) {
   const [minimum, maximum] = boundsOf(unit);
   return z
@@ -56,7 +56,7 @@ export function timeText(unit: Unit, description: string, examples: readonly num
     .meta({ description });
 }
 
-/** A length of time in a body, in seconds, or 0, which turns off what it is for. */
+/** A length of time in a body, in seconds, or 0, which turns the feature off. */
 export function secondsOrOff(maximum: number, description: string) {
   return z
     .custom<number>((value) => isWhole(value, 0, maximum), {

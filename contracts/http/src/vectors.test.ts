@@ -25,7 +25,7 @@ test('vectors.json is what `npm run generate -w @makerbook/contracts-http` write
   expect(vectors).toEqual(JSON.parse(JSON.stringify(makeVectors())));
 });
 
-describe('by ethers', () => {
+describe('ethers agrees with the vector', () => {
   test.each(all)('$typedData.primaryType: $title', ({ typedData, digest, request, expected }) => {
     const { EIP712Domain = [], ...types } = typedData.types;
     // Ethers types a domain's salt as bytes32, whatever `types` says.
@@ -44,7 +44,7 @@ describe('by ethers', () => {
   });
 });
 
-/** Ethers takes no v of 0 or 1. */
+/** Adds 27 to a v of 0 or 1: ethers takes no other. */
 function withV27(signature: string): string {
   const v = Number.parseInt(signature.slice(130), 16);
   return v < 2 ? `${signature.slice(0, 130)}${(27 + v).toString(16)}` : signature;

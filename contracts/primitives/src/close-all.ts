@@ -1,7 +1,7 @@
 /**
- * Takes steps that close what was opened, one after the other, the rest also where one fails.
- * @param onFailure is told of each failure at once
- * @throws the first failure, behind the last step
+ * Runs closing steps one after the other. If one fails, it still runs the rest.
+ * @param onFailure called with each failure at once
+ * @throws the first failure, after the last step
  */
 export async function closeAll(
   steps: Iterable<() => unknown>,

@@ -9,15 +9,15 @@ test.each([
   expect(quantity(value)).toBe(hex);
 });
 
-test('a negative number is no quantity', () => {
+test('a negative number is not a quantity', () => {
   expect(() => quantity(-1n)).toThrow(RangeError);
 });
 
-test('a text is no quantity, whatever its digits', () => {
+test('a text is not a quantity, even if it is all digits', () => {
   expect(() => quantity('1000000' as never)).toThrow(TypeError);
 });
 
-test('a time of one clock is none of the other, and the build says so', () => {
+test('the build does not let a time of one clock pass for a time of the other', () => {
   const isPast = (at: MonotonicMs) => at <= monotonicMs();
   expect(isPast(monotonicMs())).toBe(true);
   // @ts-expect-error: milliseconds since 1970

@@ -1,9 +1,9 @@
 import type { Address, Hex } from './hex.js';
 
-/** A value that cannot be meant. The message names the field and what it must be, and no text, which may be a key. */
+/** A value that makes no sense. The message names the field and what it must be. It shows no text: it may be a key. */
 export class WrongValue extends TypeError {
   override readonly name = 'WrongValue';
-  /** As the caller knows it: `making.amount`, `orders[2].salt`, `MAKER_KEY`. */
+  /** The field as the caller knows it: `making.amount`, `orders[2].salt`, `MAKER_KEY`. */
   readonly field: string;
 
   constructor(field: string, wrong: string) {
@@ -48,11 +48,11 @@ export interface Bounds {
   readonly orZero?: boolean;
 }
 
-/** Requests name times from 2020 to 2100: no number is one in seconds and in milliseconds, or a length of time too. */
+/** Requests name times from 2020 to 2100. So no number is a time in both units, or both a time and a length of time. */
 export const UNIX_MS = { unit: 'milliseconds since 1970', min: Date.UTC(2020, 0), max: Date.UTC(2100, 0) } as const;
 export const UNIX_SECONDS = { unit: 'Unix seconds', min: UNIX_MS.min / 1000, max: UNIX_MS.max / 1000 } as const;
 
-/** @throws WrongValue for all but a whole number within the bounds; a bigint or a string of digits is one too */
+/** Takes a number, a bigint or a string of digits. @throws WrongValue unless it is whole and within the bounds */
 export function readWhole(field: string, value: unknown, { unit, min, max, orZero = false }: Bounds): number {
   const read = typeof value === 'number' ? value : Number(digitsOf(value));
   if (Number.isSafeInteger(read) && ((read >= min && read <= max) || (orZero && read === 0))) return read;
@@ -64,14 +64,13 @@ function digitsOf(value: unknown): bigint | undefined {
   return typeof value === 'string' && DIGITS.test(value) ? BigInt(value) : undefined;
 }
 
-/** Any uint256 as a time: it may be a number too. @throws WrongValue */
+/** Reads any uint256 as a time. Takes a number too. @throws WrongValue */
 export function readTime(field: string, value: unknown): bigint {
   return readUint256(field, typeof value === 'number' && Number.isSafeInteger(value) ? BigInt(value) : value);
 }
 
 /**
- * When an order expires: any uint256, but what would be Unix seconds if it were not in milliseconds, or not a length of
- * time.
+ * Reads when an order expires. Takes any uint256 that is neither a time in milliseconds nor a length of time.
  * @throws WrongValue
  */
 export function readExpiry(field: string, value: unknown): bigint {
@@ -81,13 +80,13 @@ export function readExpiry(field: string, value: unknown): bigint {
   throw new WrongValue(field, `must be Unix seconds, and is ${isInMs ? 'in milliseconds' : 'before 2001'}`);
 }
 
-/** @returns lowercase. @throws WrongValue for anything but hex of so many bytes */
+/** @returns lowercase hex. @throws WrongValue for anything but 0x and hex of so many bytes */
 export function readHex(field: string, value: unknown, bytes: number): Hex {
   if (typeof value === 'string' && isHex(value) && value.length === 2 + 2 * bytes) return value.toLowerCase() as Hex;
   throw mustBe(field, `0x and ${2 * bytes} hex digits`, value);
 }
 
-/** Bytes of any length, such as a signature or calldata. @returns as given. @throws WrongValue */
+/** Reads bytes of any length, such as a signature or calldata. @returns them as given. @throws WrongValue */
 export function readBytes(field: string, value: unknown): Hex {
   if (typeof value === 'string' && isHex(value) && value.length % 2 === 0) return value as Hex;
   throw mustBe(field, '0x and whole bytes of hex', value);
@@ -95,12 +94,12 @@ export function readBytes(field: string, value: unknown): Hex {
 
 const isHex = (text: string) => /^0x[0-9a-fA-F]*$/.test(text);
 
-/** @returns lowercase. @throws WrongValue */
+/** @returns the address in lowercase. @throws WrongValue */
 export function readAddress(field: string, value: unknown): Address {
   return readHex(field, value, 20);
 }
 
-/** The address of a token. @returns lowercase. @throws WrongValue, also for the zero address */
+/** Reads the address of a token. @returns it in lowercase. @throws WrongValue, also for the zero address */
 export function readToken(field: string, value: unknown): Address {
   const address = readAddress(field, value);
   if (BigInt(address) !== 0n) return address;
@@ -109,20 +108,20 @@ export function readToken(field: string, value: unknown): Address {
 
 const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 
-/** A private key of secp256k1. @throws WrongValue that does not show it */
+/** Reads a private key of secp256k1. @throws WrongValue, which does not show the key */
 export function readPrivateKey(field: string, value: unknown): Hex {
   const isKey = typeof value === 'string' && isHex(value) && value.length === 66;
   if (isKey && BigInt(value) > 0n && BigInt(value) < CURVE_ORDER) return value as Hex;
   throw new WrongValue(field, 'is no private key: 0x and 64 hex digits');
 }
 
-/** The key of a reader: what an HTTP header can hold. @throws WrongValue that does not show it */
+/** Reads the key of a reader, which an HTTP header can hold. @throws WrongValue, which does not show the key */
 export function readBearerKey(field: string, value: unknown): string {
   if (typeof value === 'string' && /^[ -~]+$/.test(value) && value.trim() === value) return value;
   throw new WrongValue(field, 'is no key of a reader: ASCII, without line breaks and spaces around it');
 }
 
-/** @returns the URL without slashes at its end. @throws WrongValue, also for a user, password, query or fragment */
+/** @returns the URL without slashes at the end. @throws WrongValue, also for a user, password, query or fragment */
 export function readServiceUrl(field: string, value: unknown): string {
   const url = typeof value === 'string' && URL.canParse(value) ? new URL(value) : undefined;
   const isPlain = url !== undefined && url.username === '' && url.password === '' && !/[?#]/.test(String(value));

@@ -1,7 +1,7 @@
-/** A part of the system is away, or did not answer in time. The same call may succeed later. */
+/** A part of the system is down, or did not answer in time. The same call may succeed later. */
 export class Unavailable extends Error {}
 
-/** The answer; undefined while the part that gives it is away. */
+/** @returns the answer, or undefined while the part that gives it is down. */
 export async function unlessAway<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { pause, retry } from './index.js';
 
-test('an abort ends a pause, under way or not begun', async () => {
+test('an abort ends a pause, even one that has not begun', async () => {
   const over = new AbortController();
   const paused = pause(1_000_000, over.signal);
   over.abort();
@@ -9,7 +9,7 @@ test('an abort ends a pause, under way or not begun', async () => {
   await pause(1_000_000, over.signal);
 });
 
-test('work is repeated with pauses that double up to the longest, until it succeeds', async () => {
+test('work is retried with pauses that double up to a maximum, until it succeeds', async () => {
   const pauses: number[] = [];
   const wait = async (ms: number) => void pauses.push(ms);
   const work = async () => (pauses.length < 4 ? Promise.reject(new Error('away')) : 'done');
@@ -17,7 +17,7 @@ test('work is repeated with pauses that double up to the longest, until it succe
   expect(pauses).toEqual([100, 200, 300, 300]);
 });
 
-test('what may not be repeated is thrown, and so is the last failure after an abort', async () => {
+test('a failure that may not be retried is thrown, and so is the last one after an abort', async () => {
   const over = new AbortController();
   let tries = 0;
   const fail = async () => {

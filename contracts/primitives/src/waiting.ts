@@ -13,19 +13,19 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
 
 /** How work is repeated. */
 export interface RetryOptions {
-  /** Told of each failure, and how long the pause after it is. False: the failure is thrown. */
+  /** Called with each failure and the length of the pause after it. If it returns false, the failure is thrown. */
   readonly mayRepeat: (error: unknown, pauseMs: number) => boolean;
-  /** Ends the pause under way, and then throws the last failure. */
+  /** An abort ends the current pause. Then the last failure is thrown. */
   readonly signal?: AbortSignal;
   /** Waits. Default: `pause`. */
   readonly wait?: (ms: number, signal?: AbortSignal) => Promise<void>;
-  /** Default 100. Each pause is twice the one before. */
+  /** The first pause. Default 100. Each pause is twice the one before. */
   readonly firstMs?: number;
-  /** Default 5000. */
+  /** The longest pause. Default 5000. */
   readonly pauseMsMax?: number;
 }
 
-/** Repeats work until it succeeds, with pauses that grow. @throws what may not be repeated */
+/** Repeats work until it succeeds, with pauses that grow. @throws a failure that may not be repeated */
 export async function retry<T>(work: () => Promise<T>, options: RetryOptions): Promise<T> {
   const { mayRepeat, signal, wait = pause, firstMs = 100, pauseMsMax = 5_000 } = options;
   for (let pauseMs = firstMs; ; pauseMs = Math.min(2 * pauseMs, pauseMsMax)) {

@@ -21,14 +21,14 @@ interface Acl {
 
 const aclsOf = (user: Manifest): readonly Acl[] => fieldOf<{ acls: Acl[] }>(user, 'authorization').acls;
 
-test('nginx lets go of its connections to a pod that leaves before the service in it ends', () => {
+test('nginx closes its connections to a leaving pod before the service in it ends', () => {
   const conf = readText('deploy/compose/gateway/makerbook.conf');
   const upstreams = /^upstream (\w+) {.* keepalive_time (\d+)s; keepalive_timeout (\d+)s; }$/gm;
   const held = [...conf.matchAll(upstreams)].map(
     ([, name, time, idle]) => [name, Number(time) + Number(idle)] as const,
   );
   expect(held.map(([name]) => name)).toEqual(['ingress', 'query', 'feed']);
-  // For some two seconds nginx is still given new connections to it.
+  // For about two seconds nginx may still open connections to a pod that leaves.
   const [routedSeconds, seconds] = [2, 8];
   for (const [name, heldSeconds] of held) {
     expect(routedSeconds + heldSeconds).toBeLessThanOrEqual(seconds);
@@ -50,7 +50,7 @@ describe('Kafka', () => {
     expect(made).toHaveLength(wanted.length);
   });
 
-  test('lets users at topics, groups and transactions that exist', () => {
+  test('gives users rights only to topics, groups and transactions that exist', () => {
     const acls = ofKind('KafkaUser').flatMap(aclsOf);
     const clients = ['ingress-', 'makerbook-chain-watcher', 'makerbook-projector-', 'makerbook-operator-'];
     const known: Record<string, readonly string[]> = {
@@ -69,7 +69,7 @@ describe('Kafka', () => {
     }
   });
 
-  test('the log is written by those alone who may state facts, and the book by the projector alone', () => {
+  test('only users that state facts may write the log, and only the projector may write the book', () => {
     const writers = (topic: string) =>
       ofKind('KafkaUser')
         .filter((user) =>
@@ -85,7 +85,7 @@ describe('Kafka', () => {
     expect(writers(names.parked)).toEqual(['kafka-projector', 'kafka-operator'].sort());
   });
 
-  // A topic that a user may not describe is missing to it, and the service does not start.
+  // To its user, a topic that it may not describe does not exist. The service then does not start.
   test.each([
     ['ingress', [names.makers, names.makerEvents, names.acks]],
     ['query', [names.makers, names.makerEvents]],
@@ -104,7 +104,7 @@ describe('Kafka', () => {
     expect(topics).toEqual(expect.arrayContaining(verified));
   });
 
-  test('the lag that scales the projector is that of its own group', () => {
+  test('the projector is scaled by the lag of its own group', () => {
     const [scaled] = ofKind('ScaledObject');
     const [trigger] = fieldOf<{ metadata: Record<string, string> }[]>(scaled, 'triggers');
     expect(trigger?.metadata).toMatchObject({ topic: names.makerEvents, consumerGroup: 'makerbook-projector' });
@@ -113,7 +113,7 @@ describe('Kafka', () => {
 });
 
 test.each(['projector', 'reader', 'operator'])(
-  'kafka-%s, by which the log is folded, may read it and the feeds',
+  'kafka-%s, which is used to fold the log, may read it and the feeds',
   (user) => {
     const acls = ofKind('KafkaUser')
       .filter(({ metadata }) => metadata.name === `kafka-${user}`)
@@ -123,7 +123,7 @@ test.each(['projector', 'reader', 'operator'])(
   },
 );
 
-test('the archive and a replay of the log show a certificate that writes nothing', () => {
+test('kafka-reader, which the archive and a replay use, cannot write', () => {
   const reader = ofKind('KafkaUser').find(({ metadata }) => metadata.name === 'kafka-reader');
   if (reader === undefined) throw new Error('there is no user kafka-reader');
   const operations = aclsOf(reader).flatMap((acl) => acl.operations);
@@ -134,7 +134,7 @@ test('the archive and a replay of the log show a certificate that writes nothing
   ]);
 });
 
-test('Postgres is backed up each day, by snapshots that are whole without an archive of the WAL', () => {
+test('Postgres is backed up each day by snapshots that need no archive of the WAL', () => {
   const [cluster] = ofKind('Cluster');
   const [backup] = ofKind('ScheduledBackup');
   expect(backup?.spec).toMatchObject({ cluster: { name: cluster?.metadata.name }, method: 'volumeSnapshot' });
@@ -166,13 +166,13 @@ test('the HTTPRoute routes as deploy/routes.json says', () => {
   for (const { backendRefs } of rules) expect(String(backendRefs[0]?.port)).toBe(apiSettings.PORT.fallback);
 });
 
-test('the policies of Envoy Gateway pass whole requests on, of the size and in the time that deploy/README.md says', () => {
+test('Envoy Gateway passes on whole requests only, within limits of size and time', () => {
   const targets = (kind: string, name = 'makerbook') => [{ group: 'gateway.networking.k8s.io', kind, name }];
   const size = `${Number(limitSettings.BODY_BYTES_MAX.fallback) / 1024}Ki`;
   const idle = '60s';
   const tcp = { connectTimeout: '1s' };
   const retry = { numRetries: 1, retryOn: { triggers: ['connect-failure'] } };
-  // More than the streams of a process of query or feed.
+  // More than the streams of one process of query or feed.
   const most = 16_384;
   const circuitBreaker = { maxConnections: most, maxPendingRequests: most, maxParallelRequests: most };
   const [, idleMsMax] = /IDLE_MS_MAX = ([\d_]+)/.exec(readText('shared/http/src/open-server.ts')) ?? [];
@@ -202,7 +202,7 @@ test('the policies of Envoy Gateway pass whole requests on, of the size and in t
   ]);
 });
 
-test('Envoy has two pods, on different machines and in different zones, of which a drain takes one', () => {
+test('Envoy has two pods, on different machines and in different zones, and a drain leaves one', () => {
   const [gateway] = ofKind('Gateway');
   const [proxy, ...others] = ofKind('EnvoyProxy');
   const name = proxy?.metadata.name;
@@ -225,7 +225,7 @@ test('Envoy has two pods, on different machines and in different zones, of which
 });
 
 describeOverlays((manifests, overlay) => {
-  test('policies let in the namespaces of namespaces.yaml, and no other', () => {
+  test('policies let in only the namespaces of namespaces.yaml', () => {
     const folder = overlay === 'small' ? 'small' : 'production';
     const [map] = parseManifests(readText(`deploy/k8s/overlays/${folder}/namespaces.yaml`));
     const named = JSON.stringify(manifests).matchAll(/"kubernetes\.io\/metadata\.name":"([^"]+)"/g);
@@ -233,7 +233,7 @@ describeOverlays((manifests, overlay) => {
     expect([...names].sort()).toEqual(Object.values(map?.data ?? {}).sort());
   });
 
-  test('the gateway reaches ingress, query and feed, and nobody else does', () => {
+  test('only the gateway reaches ingress, query and feed', () => {
     const policy = manifests.find(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'api');
     const [rule] = fieldOf<{ from: unknown[] }[]>(policy, 'ingress');
     expect(rule?.from).toEqual([
@@ -252,7 +252,7 @@ describeOverlays((manifests, overlay) => {
     }
   });
 
-  test('Kafka is reached with a certificate alone, and from outside only where an overlay asks for it', () => {
+  test('Kafka is reached only with a certificate, and from outside only if an overlay asks for it', () => {
     const kafka = manifests.find(({ kind }) => kind === 'Kafka');
     if (overlay === 'small') return expect(kafka).toBeUndefined();
     const { listeners } = fieldOf<{ listeners: Record<string, unknown>[] }>(kafka, 'kafka');

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, test } from '@jest/globals';
 import { findRenderer, nameOf, parseManifests, readText, renderOverlay, root } from './read-manifests.js';
 import { validateManifest } from './validate-manifest.js';
 
-/** Commands between fences in a document, and what stands behind the language of their first fence. */
+/** Fenced commands of a document. `marking` is the text after the language of the opening fence. */
 interface Fence {
   readonly document: string;
   readonly line: number;
@@ -31,17 +31,17 @@ const fences = documents.flatMap((document) => {
 });
 const unmarked = fences.filter(({ document, marking }) => {
   const [, test] = /^tried by (\S+)$/.exec(marking) ?? [];
-  // What tries the commands reads them out of the document.
+  // The test that tries the commands must read them from the document.
   if (test !== undefined) return !existsSync(root + test) || !readText(test).includes(document);
   return !/^not run: \S+/.test(marking);
 });
 
-test('fenced commands are tried by a test that reads them, or say why they are not', () => {
+test('fenced commands are tried by a test that reads them, or say why they are not run', () => {
   expect(fences.length).toBeGreaterThan(10);
   expect(unmarked.map(({ document, line }) => `${document}:${line}`)).toEqual([]);
 });
 
-/** The commands of a document that this file tries. */
+/** Returns the commands of a document that this file tries. */
 const triedIn = (
   document: 'deploy/k8s/README.md' | 'deploy/runbooks/operations.md' | 'deploy/compose/README.md',
 ): string =>
@@ -55,7 +55,7 @@ function run(script: string, variables: Record<string, string> = {}, cwd = root)
   return spawnSync('sh', ['-ec', script], { cwd, env, encoding: 'utf8' });
 }
 
-test("the operator's commands in the documents are ones that it has", async () => {
+test('every operator command in the documents exists', async () => {
   const { parseCommand } = (await import(`${root}services/operator/dist/parse-command.js`)) as {
     parseCommand: (words: readonly string[]) => object;
   };
@@ -72,7 +72,7 @@ test("the operator's commands in the documents are ones that it has", async () =
   expect(wrong.filter(([, command]) => 'wrong' in command)).toEqual([]);
 });
 
-test('an annotation that may be there is overwritten', () => {
+test('a command that sets an annotation overwrites an existing one', () => {
   const set = documents.flatMap(
     (document) => readText(document).match(/kubectl [^`\n]*annotate [^`\n]*=[^`\n]*/g) ?? [],
   );
@@ -82,7 +82,7 @@ test('an annotation that may be there is overwritten', () => {
 
 const testIfRenderer = findRenderer() === undefined ? test.skip : test;
 
-testIfRenderer('what kubectl is asked about by its name is in the overlay', () => {
+testIfRenderer('every object that a kubectl command names is in the overlay', () => {
   const kinds: Readonly<Record<string, string>> = {
     deploy: 'Deployment',
     cronjob: 'CronJob',
@@ -99,7 +99,7 @@ testIfRenderer('what kubectl is asked about by its name is in the overlay', () =
       ),
     ),
   );
-  // The Job `topics` is of the small overlay alone.
+  // Only the small overlay has the Job `topics`.
   const there = ['Job topics', ...renderOverlay('production').map(nameOf)];
   expect(new Set(named).size).toBeGreaterThan(8);
   expect(named.filter((name) => !there.includes(name))).toEqual([]);
@@ -121,7 +121,7 @@ test('the trial with Compose gives each variable that compose.yaml requires', ()
 });
 
 describe('the first install, on a stand-in for a cluster that knows its namespaces', () => {
-  /** As an API server: nothing is made in a namespace that is not there. */
+  /** Like an API server, makes nothing in a namespace that does not exist. */
   const requireNamespaces = `for name in $needed; do
   [ -e "$CLUSTER/$name" ] || { echo "namespaces \\"$name\\" not found" >&2; exit 1; }
 done`;
@@ -148,11 +148,11 @@ esac`,
   writeFileSync(join(folder, 'file'), `0x${'1'.repeat(64)}`);
   const commands = triedIn('deploy/k8s/README.md').replaceAll('FILE=…', `FILE=${folder}/file`);
 
-  test('ends with every Deployment rolled out, and each object that is piped in is a valid one', async () => {
+  test('ends with every Deployment rolled out, and applies only valid objects', async () => {
     const { status, stderr } = run(commands, { CLUSTER: cluster });
     expect([status, stderr]).toEqual([0, '']);
     const applied = readFileSync(join(cluster, '.applied'), 'utf8');
-    // kubectl takes a document that begins so for JSON.
+    // kubectl would take a document that begins like this for JSON.
     expect(applied).not.toMatch(/^\s*\{/);
     for (const manifest of parseManifests(applied)) expect(await validateManifest(manifest)).toEqual([]);
   });

@@ -6,7 +6,7 @@ const exclude = (name: string) => /^(node_modules|target|dist|\..*)$/.test(name)
 const files = globSync('**/*.{ts,mjs,sh}', { cwd: root, exclude });
 const isComment = (line: string, file: string) => (file.endsWith('.sh') ? /^\s*#/ : /^\s*(\/\*\*|\* |\/\/)/).test(line);
 
-test('no comment is longer than 120 columns, but for an address: Biome wraps code alone', () => {
+test('no comment is longer than 120 columns, unless it holds a URL', () => {
   const long = files.flatMap((file) =>
     readText(file)
       .split('\n')

@@ -17,7 +17,7 @@ interface Service {
   readonly [field: string]: unknown;
 }
 
-/** What has to be given, for the shape of it. */
+/** Samples of the variables that the user must give. */
 const given: Readonly<Record<string, string>> = {
   POSTGRES_PASSWORD: 'secret of the owner',
   INGRESS_PASSWORD: 'secret of ingress',
@@ -28,7 +28,7 @@ const given: Readonly<Record<string, string>> = {
   LIMIT_ORDER_PROTOCOL_ADDRESS: `0x${'1'.repeat(40)}`,
   NAVIGATOR_ADDRESS: `0x${'2'.repeat(40)}`,
 };
-/** `${NAME:-otherwise}`, `${NAME:?why it is needed}` */
+/** Fills in `${NAME:-otherwise}` and `${NAME:?why it is needed}`. */
 const fill = (text: string) =>
   text.replace(
     /\$\{(\w+)(?::-([^}]*)|:\?[^}]*)?\}/g,
@@ -43,7 +43,7 @@ const services = Object.entries(file.services);
 const ours = services.filter(([, { build }]) => build !== undefined);
 
 describe('the Compose file', () => {
-  test('holds to the schema of Compose', () => {
+  test('matches the schema of Compose', () => {
     const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false, validateSchema: false });
     const validate = ajv.compile(JSON.parse(readText('deploy/checks/schema/compose-spec.json')) as object);
     validate(file);
@@ -51,7 +51,7 @@ describe('the Compose file', () => {
   });
 
   test.each(ours)(
-    '%s starts with settings that it takes, and is given nothing that nobody reads',
+    '%s accepts the settings that it is given, and is given none that it does not read',
     async (_, service) => {
       const settings = await loadSettings(service.build?.target ?? '', service.command?.[0]);
       const environment = Object.fromEntries(
@@ -65,7 +65,7 @@ describe('the Compose file', () => {
   test.each([
     ['ingress', { ...limitSettings, ...apiSettings, ...signingSettings }],
     ['projector', feedSettings],
-  ])('what %s goes by is what query describes', (service, spec) => {
+  ])('the settings that %s uses are those that query describes', (service, spec) => {
     const [followed, described] = [service, 'query'].map((name) => {
       const given = Object.entries(file.services[name]?.environment ?? {}).map(([key, value]) => [key, fill(value)]);
       return readSettings(spec, Object.fromEntries(given));
@@ -73,14 +73,14 @@ describe('the Compose file', () => {
     expect(described).toEqual(followed);
   });
 
-  test.each(ours)('%s may write nowhere, and has no capability', (name, service) => {
+  test.each(ours)('%s has a read-only file system and no capability', (name, service) => {
     expect(service).toMatchObject({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] });
     expect(service.image).toMatch(new RegExp(`^makerbook/${service.build?.target}:`));
     expect(service.networks).toContain('inside');
     expect([name, service.ports]).toEqual([name, undefined]);
   });
 
-  test('a service with rights in Postgres connects as its own role, which roles.sql makes, and no other with a password', () => {
+  test('a service with rights in Postgres connects as its own role, and no other has a password', () => {
     const roles = readText('deploy/compose/roles.sql');
     for (const [name, { environment = {} }] of ours) {
       const role = roleOf(name);
@@ -104,12 +104,12 @@ describe('the Compose file', () => {
     }
   });
 
-  test('the gateway alone is reached from outside', () => {
+  test('only the gateway can be reached from outside', () => {
     expect(services.filter(([, { ports }]) => ports !== undefined).map(([name]) => name)).toEqual(['gateway']);
     expect(file.networks['inside']?.internal).toBe(true);
   });
 
-  test('with router.yaml Kafka is also reached from this machine, at the address that it names to clients', () => {
+  test('with router.yaml Kafka can also be reached from this machine, at the address that it gives clients', () => {
     const { services: added } = parse(readText('deploy/compose/router.yaml')) as typeof file;
     expect(Object.keys(added)).toEqual(['kafka']);
     const environment = { ...file.services['kafka']?.environment, ...added['kafka']?.environment };
@@ -126,7 +126,7 @@ describe('the Compose file', () => {
     expect(added['kafka']?.ports?.map(fill)).toEqual([`${advertised['HOST']}:${listeners['HOST']}`]);
   });
 
-  test('every image of others has a version', () => {
+  test('every image that is not ours has a version', () => {
     for (const [, { image, build }] of services) if (build === undefined) expect(image).toMatch(/:\d+\.\d+/);
   });
 });

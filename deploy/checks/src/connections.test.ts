@@ -8,20 +8,20 @@ const sources = readSources();
 const find = (kind: string, name: string) =>
   sources.find((manifest) => manifest.kind === kind && manifest.metadata.name === name);
 const services = ['ingress', 'query', 'chain-watcher', 'projector'];
-/** Connections that Postgres keeps for superusers, and those of the owner's Jobs, of the operator and of people. */
+/** Connections that Postgres reserves for superusers, and those of the owner's Jobs, the operator and people. */
 const OTHERS = 3 + 20;
 
-/** Pods that end at once: each keeps its connections for the 8 s of `preStop` and its drain, beside the next one. */
+/** Pods that end at once. Each keeps its connections for the 8 s of `preStop` and its drain, beside its successor. */
 const ENDING = 2;
 
-/** Connections of one process. A projector holds its claims by another one. */
+/** Returns the connections of one process. A projector uses one more to hold its claims. */
 async function connectionsOf(service: string): Promise<number> {
   const settings = await loadSettings(service);
   const pool = settings['POSTGRES_CONNECTIONS_MAX'] ?? settings['POSTGRES_POOL_MAX'];
   return Number(pool?.fallback ?? 1) + (service === 'projector' ? 1 : 0);
 }
 
-/** Counts the processes that may run at once, also those that start and end in a release. */
+/** Counts the processes that may run at once, including those that start and end in a release. */
 function processesOf(service: string): number {
   const deployment = find('Deployment', service);
   const scaler = find('HorizontalPodAutoscaler', service) ?? find('ScaledObject', service);
@@ -36,7 +36,7 @@ interface Role {
   readonly [attribute: string]: unknown;
 }
 
-test('each role of Postgres has the connections of its processes, and all fit', async () => {
+test('each role of Postgres has enough connections for its processes, and Postgres has enough for all', async () => {
   const cluster = find('Cluster', 'postgres');
   const { roles } = fieldOf<{ roles: Role[] }>(cluster, 'managed');
   expect(roles.map(({ name }) => name).sort()).toEqual(Object.keys(rights).sort());
@@ -58,7 +58,7 @@ test('no role of Postgres has the rights of a superuser, and none may make large
   expect(initdb).toMatchObject({ postInitApplicationSQL: [NO_LARGE_OBJECTS] });
 });
 
-test('in Compose each role has the connections of two processes, and all fit into those of Postgres by default', async () => {
+test('in Compose each role has the connections of two processes, and Postgres has enough by default', async () => {
   const roles = readText('deploy/compose/roles.sql');
   let sum = OTHERS;
   for (const service of services) {
@@ -69,7 +69,7 @@ test('in Compose each role has the connections of two processes, and all fit int
   expect(sum).toBeLessThanOrEqual(100);
 });
 
-// A primary that ends in order waits so long for its sessions, which our pools keep, and refuses new ones meanwhile.
-test('a planned end of the primary refuses sessions for some seconds', () => {
+// A primary that ends in order waits this long for its sessions, and refuses new ones. Our pools keep their sessions.
+test('a planned end of the primary waits at most ten seconds for open sessions', () => {
   expect(fieldOf<number>(find('Cluster', 'postgres'), 'smartShutdownTimeout')).toBeLessThanOrEqual(10);
 });

@@ -1,7 +1,7 @@
 /**
- * Runs a validator that ignores fields it does not know, and finds those: a field that it never read is not in its
+ * Finds the fields that a validator ignores because it does not know them. A field that it never reads is not in its
  * schema.
- * @returns the validator's own complaint, else the path of each field that was not read
+ * @returns the validator's own complaint, or else the path of each field that it did not read
  */
 export function findUnread(value: object, validate: (observed: object) => void): string[] {
   const read = new Set<string>();

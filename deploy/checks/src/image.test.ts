@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { readText, root } from './read-manifests.js';
 
 const dockerfile = readText('deploy/docker/Dockerfile');
-/** The lines of each stage, by its name. */
+/** The lines of each stage, keyed by its name. */
 const stages = new Map(
   dockerfile
     .split(/^FROM /m)
@@ -23,7 +23,7 @@ describe('the Dockerfile', () => {
     }
   });
 
-  test('runs what the project is tested with', () => {
+  test('runs the version of Node.js that the project is tested with', () => {
     const { optionalDependencies } = JSON.parse(readText('package.json')) as {
       optionalDependencies: Record<string, string>;
     };
@@ -32,11 +32,11 @@ describe('the Dockerfile', () => {
   });
 
   test.each(['docker/Dockerfile', 'docker/assemble.sh', 'compose/compose.yaml'])(
-    'is built for every processor by the same lines: %s names none',
+    'is built for every processor by the same lines, as %s names none',
     (file) => expect(readText(`deploy/${file}`)).not.toMatch(/\b(x64|x86_64|amd64|arm64|aarch64)\b/),
   );
 
-  test('takes nothing into an image but Node.js, an init process and the service, and runs as nobody in particular', () => {
+  test('puts only Node.js, an init process and the service into an image that does not run as root', () => {
     const runtime = stages.get('runtime')?.lines ?? [];
     expect(runtime.filter((line) => /^(RUN|ADD)/.test(line))).toEqual([]);
     expect(runtime).toContain('USER 65532:65532');

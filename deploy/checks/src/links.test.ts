@@ -6,7 +6,7 @@ import { readText, root } from './read-manifests.js';
 const documents = globSync('**/*.md', { cwd: root, exclude: (name) => /^(node_modules|target|dist|\..*)$/.test(name) });
 const proseOf = (file: string) => readText(file).replace(/```.*?```/gs, '');
 
-/** As GitHub names a heading: of a link in it the words count. */
+/** Returns the anchor that GitHub gives a heading. Of a link in the heading, only the words count. */
 const anchorOf = (heading: string) =>
   heading
     .replace(/\]\([^)]*\)/g, '')
@@ -16,7 +16,7 @@ const anchorOf = (heading: string) =>
 const anchorsOf = (file: string) =>
   [...proseOf(file).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => anchorOf(heading));
 
-test('every link between documents leads to a file, and to a heading of it', () => {
+test('every link between documents leads to an existing file and heading', () => {
   const broken = documents.flatMap((file) =>
     [...proseOf(file).matchAll(/\]\((?!https?:|\/|\{)([^)\s#]*)#?([^)\s]*)\)/g)].flatMap(
       ([link, path = '', anchor]) => {

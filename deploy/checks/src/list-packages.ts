@@ -20,8 +20,8 @@ export interface Package {
 }
 
 /**
- * The packages of others that run in the images: what the services' `dependencies` lead to, as Node.js resolves them
- * among the packages of the lock file, sorted by name and version.
+ * Lists the third-party packages that run in the images, sorted by name and version. It follows the services'
+ * `dependencies` as Node.js resolves them among the packages of the lock file.
  */
 export function listPackages({ packages }: Lock): Package[] {
   const seen = new Set<string>();

@@ -20,8 +20,8 @@ const ofCommands: Readonly<Record<string, { readonly service: string; readonly n
 const ofArchive = { service: 'operator', name: 'followSettings' };
 
 /**
- * The settings that a service reads, or a command of the operator, out of its built `env.js`.
- * @throws where the service has none
+ * Loads the settings that a service or a command of the operator reads, from its built `env.js`.
+ * @throws if the service has none
  */
 export async function loadSettings(service: string, command?: string): Promise<Spec> {
   const ofOperator = service === 'operator' ? ofCommands[command ?? ''] : undefined;

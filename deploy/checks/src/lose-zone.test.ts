@@ -6,7 +6,7 @@ interface Constraint {
   readonly maxSkew: number;
 }
 
-/** A part of the production overlay: its replicas, and how many of them its work takes. */
+/** A part of the production overlay: its replicas, and how many of them it needs to work. */
 interface Part {
   readonly name: string;
   readonly replicas: number;
@@ -16,11 +16,11 @@ interface Part {
 
 const describeOverlay = findRenderer() === undefined ? describe.skip : describe;
 
-describeOverlay('when a zone of production goes', () => {
+describeOverlay('when production loses a zone', () => {
   const manifests = findRenderer() === undefined ? [] : renderOverlay('production');
   const ofKind = (kind: string) => manifests.filter((manifest) => manifest.kind === kind);
   const find = (kind: string, name: string) => ofKind(kind).find(({ metadata }) => metadata.name === name);
-  // Leave out what runs once: it starts again elsewhere, and the log keeps what the archive lacks until then.
+  // Leave out single pods: they start again elsewhere. Until then the log keeps what the archive lacks.
   const isSingle = ({ spec }: Manifest) => (spec?.['strategy'] as { type?: string } | undefined)?.type === 'Recreate';
   const services = ofKind('Deployment')
     .filter((deployment) => !isSingle(deployment))
@@ -30,13 +30,13 @@ describeOverlay('when a zone of production goes', () => {
   test('the runbook says what is left of each part, and whether that is enough', () => {
     const rows = parts.map(({ name, replicas, needed }) => {
       const left = [3, 2].map((zones) => replicas - Math.ceil(replicas / zones));
-      const words = left.map((count) => (count >= needed ? `${count}` : `**${count}: stands still**`));
+      const words = left.map((count) => (count >= needed ? `${count}` : `**${count}: stopped**`));
       return `| ${name} | ${replicas} | ${needed} | ${words.join(' | ')} |`;
     });
     expect(readText('deploy/runbooks/operations.md')).toContain(`${rows.join('\n')}\n`);
   });
 
-  test('three zones may lose any one of them', () => {
+  test('every part still works after the loss of one of three zones', () => {
     for (const { name, replicas, needed } of parts)
       expect([name, replicas - Math.ceil(replicas / 3) >= needed]).toEqual([name, true]);
   });
@@ -90,7 +90,7 @@ describeOverlay('when a zone of production goes', () => {
   }
 });
 
-/** With the replicas that it has at least: its own, or those of the autoscaler that has taken them. */
+/** Describes a Deployment with its fewest replicas: its own number, or else the autoscaler's minimum. */
 function serviceOf(deployment: Manifest, manifests: readonly Manifest[]): Part {
   const { name } = deployment.metadata;
   const specOf = (kind: string) => manifests.find((manifest) => nameOf(manifest) === `${kind} ${name}`)?.spec;

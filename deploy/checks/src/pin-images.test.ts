@@ -9,7 +9,7 @@ import { readText, root } from './read-manifests.js';
 const file = 'deploy/k8s/overlays/production/kustomization.yaml';
 const words = ['registry.example.com/makerbook', '0.2.0'];
 let folder: string;
-/** Stands in for a registry: the digest of each image is made of its name; `gone` has none. */
+/** Stands in for a registry. It makes the digest of an image from its name. `gone` has none. */
 const inspect = `#!/bin/sh
 case $1 in *gone*) exit 1 ;; esac
 printf sha256:%064d $(printf %s "$1" | wc -c)
@@ -27,7 +27,7 @@ const command = () => ({
   env: { PATH: process.env['PATH'], INSPECT: join(folder, 'inspect') },
 });
 
-test('images are pinned to the digests of the registry: one for each service, and again for the next release', () => {
+test('the image of each service is pinned to its digest in the registry, again for the next release', () => {
   const { overlay, env } = command();
   writeFileSync(join(overlay, 'kustomization.yaml'), readText(file));
   execFileSync('sh', [`${root}deploy/k8s/pin-images.sh`, words[0] ?? '', '0.1.9', overlay], { env });
@@ -46,7 +46,7 @@ test('images are pinned to the digests of the registry: one for each service, an
   expect(out.trim().split('\n')).toEqual(images.map(({ newName, digest }) => `${newName}@${digest}`));
 });
 
-test('an image that the registry does not have leaves the overlay as it is', () => {
+test('an image that is missing from the registry leaves the overlay unchanged', () => {
   const { overlay, env } = command();
   writeFileSync(join(overlay, 'kustomization.yaml'), readText(file));
   const { status } = spawnSync(

@@ -5,7 +5,7 @@ import { readText } from './read-manifests.js';
 const { packages } = JSON.parse(readText('package-lock.json')) as Lock;
 const names = new Set(Object.keys(packages).map((path) => path.split('node_modules/').at(-1)));
 
-// npm leaves out of a lock file what the registry does not have, and says nothing.
+// npm silently leaves out of a lock file what the registry does not have.
 test('the lock file has the binaries of each package for Linux and macOS on both processors', () => {
   const optional = Object.values(packages).flatMap(({ optionalDependencies = {} }) =>
     Object.keys(optionalDependencies),

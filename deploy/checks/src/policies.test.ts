@@ -19,7 +19,7 @@ interface Rule {
   readonly ports: readonly { readonly port: number }[];
 }
 
-/** By a port that a policy lets a pod of ours reach: the settings by which a process is given what is there. */
+/** The settings that name the server at a port, keyed by the ports that policies let our pods reach. */
 const settingsOf: Readonly<Record<number, string>> = {
   9092: 'KAFKA_BROKERS',
   9093: 'KAFKA_BROKERS',
@@ -46,7 +46,7 @@ describeOverlays((manifests, overlay) => {
       .flatMap(({ spec }) => (spec?.[way] ?? []) as readonly Rule[]);
   const portsOf = (rules: readonly Rule[]) => rules.flatMap(({ ports }) => ports.map(({ port }) => port));
 
-  test.each(readPods(manifests).filter(isOurs))('$owner reaches what it is given, and nothing else', async (pod) => {
+  test.each(readPods(manifests).filter(isOurs))('$owner may reach only what its settings name', async (pod) => {
     const reached = portsOf(rulesFor(pod.labels, 'egress')).filter((port) => port !== 53);
     expect([...new Set(reached.map((port) => settingsOf[port]))].sort()).toEqual(await givenTo(pod, manifests));
   });
@@ -59,15 +59,15 @@ describeOverlays((manifests, overlay) => {
     expect(value.split(',').sort()).toEqual(wanted.sort());
   });
 
-  test('names are asked where the cluster answers them, at a cache on the node too', () => {
+  test('pods may ask the DNS cache on their node', () => {
     const names = policies.find(({ metadata }) => metadata.name === 'names');
     const [{ to } = {}] = fieldOf<Rule[]>(names, 'egress');
     expect(to).toContainEqual({ ipBlock: { cidr: '169.254.20.10/32' } });
   });
 
-  // A primary that does not reach the Kubernetes API asks the others whether it is alone, and ends where they do not
-  // answer.
-  test('instances of Postgres reach each other at its port, and at that of their managers', () => {
+  // A primary that cannot reach the Kubernetes API asks the other instances whether it is isolated. It ends if they do
+  // not answer.
+  test('instances of Postgres reach each other at the ports of Postgres and of their managers', () => {
     if (overlay === 'small') return;
     const instance = { 'cnpg.io/cluster': 'postgres' };
     const isOfInstances = ({ podSelector }: { podSelector?: Selector }) =>
@@ -77,7 +77,7 @@ describeOverlays((manifests, overlay) => {
     for (const rules of [lets, reaches]) expect(portsOf(rules)).toEqual(expect.arrayContaining([5432, 8000]));
   });
 
-  test('a pod that reaches Postgres is let in there', () => {
+  test('Postgres lets in exactly the pods that may reach it', () => {
     if (overlay === 'small') return;
     const froms = rulesFor({ 'cnpg.io/cluster': 'postgres' }, 'ingress').flatMap(({ from = [] }) => from);
     for (const { owner, labels } of readPods(manifests)) {
@@ -88,7 +88,7 @@ describeOverlays((manifests, overlay) => {
   });
 });
 
-/** The settings of outside systems that a process reads and is given. */
+/** Returns the settings of outside systems that a process reads and is given. */
 async function givenTo({ service, spec }: Pod, manifests: readonly Manifest[]): Promise<string[]> {
   const [container] = spec.containers;
   if (container === undefined) return [];

@@ -22,10 +22,10 @@ export type Overlay = (typeof overlays)[number];
 /** The repository's root, with a slash at its end. */
 export const root = fileURLToPath(new URL('../../../', import.meta.url));
 
-/** A file of the repository as text. */
+/** Reads a file of the repository as text. */
 export const readText = (path: string): string => readFileSync(root + path, 'utf8');
 
-/** The objects of a YAML text. @throws where it is not YAML */
+/** Parses the objects of a YAML text. @throws if it is not YAML */
 export function parseManifests(text: string): Manifest[] {
   return parseAllDocuments(text).map((document) => {
     if (document.errors.length > 0) throw document.errors[0];
@@ -33,13 +33,13 @@ export function parseManifests(text: string): Manifest[] {
   });
 }
 
-/** The command that renders overlays here: kubectl or kustomize; undefined where neither is on the PATH. */
+/** Returns the command that renders overlays, kubectl or kustomize. Undefined if neither is on the PATH. */
 export function findRenderer(): readonly [command: string, subcommand: string] | undefined {
   const renderers = [['kubectl', 'kustomize'] as const, ['kustomize', 'build'] as const];
   return renderers.find(([command]) => spawnSync(command, ['help']).error === undefined);
 }
 
-/** All objects of an overlay, as kustomize renders them. @throws where that cannot be done */
+/** Returns all objects of an overlay, as kustomize renders them. @throws if it cannot render them */
 export function renderOverlay(overlay: Overlay): Manifest[] {
   const renderer = findRenderer();
   if (renderer === undefined) throw new Error('neither kubectl nor kustomize is on the PATH: install one of them');
@@ -50,12 +50,12 @@ export function renderOverlay(overlay: Overlay): Manifest[] {
   return parseManifests(stdout);
 }
 
-/** `Deployment ingress`, for messages. */
+/** Names an object in messages: `Deployment ingress`. */
 export const nameOf = ({ kind, metadata }: Manifest): string => `${kind} ${metadata.name}`;
 
 /**
- * A field of an object's spec. Its type is the caller's claim, which the schemas hold.
- * @throws where the object has no such field
+ * Returns a field of an object's spec. The caller claims its type, which the schemas check.
+ * @throws if the object has no such field
  */
 export function fieldOf<T>(manifest: Manifest | undefined, field: string): T {
   const value = manifest?.spec?.[field];

@@ -8,7 +8,7 @@ interface OperatedPod {
   readonly spec: PodSpec;
 }
 
-/** The pods that Strimzi makes of a `Kafka` and its node pools, as far as their templates say: their security. */
+/** Returns the pods that Strimzi makes from a `Kafka` and its node pools, with the security of their templates. */
 export function readOperatedPods(manifests: readonly Manifest[]): OperatedPod[] {
   const [kafka] = manifests.filter(({ kind }) => kind === 'Kafka');
   const templatesOf = (manifest: Manifest | undefined, part: string) =>
@@ -16,7 +16,7 @@ export function readOperatedPods(manifests: readonly Manifest[]): OperatedPod[] 
   const pools = manifests
     .filter(({ kind }) => kind === 'KafkaNodePool')
     .map((pool) => {
-      // Strimzi takes the templates of a node pool, or else those of its Kafka, and never joins them.
+      // Strimzi takes the templates of a node pool, or else those of its Kafka. It never merges them.
       const templates = (pool.spec?.['template'] as Templates | undefined) ?? templatesOf(kafka, 'kafka');
       return podOf(nameOf(pool), ['kafkaContainer', 'initContainer'], templates);
     });

@@ -29,9 +29,9 @@ export interface PodSpec {
 }
 
 export interface Pod {
-  /** `Deployment ingress`. */
+  /** Kind and name: `Deployment ingress`. */
   readonly owner: string;
-  /** Of ours: `ingress`, `operator`. */
+  /** Name of the program: `ingress`, `operator`, `redis`. */
   readonly service: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly spec: PodSpec;
@@ -42,10 +42,10 @@ interface Template {
   readonly spec: PodSpec;
 }
 
-/** Whether it runs an image of ours, and not Redis or nginx. */
+/** True if the pod runs an image of ours, and not Redis or nginx. */
 export const isOurs = ({ spec }: Pod): boolean => spec.containers.every(({ image }) => /(^|\/)makerbook\//.test(image));
 
-/** The pods of every Deployment, StatefulSet, Job and CronJob. */
+/** Returns the pods of every Deployment, StatefulSet, Job and CronJob. */
 export function readPods(manifests: readonly Manifest[]): Pod[] {
   return manifests
     .filter(({ kind }) => ['Deployment', 'StatefulSet', 'Job', 'CronJob'].includes(kind))
@@ -58,7 +58,7 @@ export function readPods(manifests: readonly Manifest[]): Pod[] {
     });
 }
 
-/** The environment that a container starts with: of its ConfigMaps and its own variables. No variable is a Secret's. */
+/** Returns a container's environment, from its ConfigMaps and its own variables. No variable comes from a Secret. */
 export function readEnvironmentOf(container: Container, manifests: readonly Manifest[]): Record<string, string> {
   const shared = (container.envFrom ?? []).map(({ configMapRef }) => {
     const map = manifests.find(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name === configMapRef.name);
@@ -83,8 +83,8 @@ interface SecretVolume {
 }
 
 /**
- * The Secret and its key behind a file of a pod: `postgres-app/password`.
- * @throws where no Secret is mounted there
+ * Returns the Secret and its key behind a file of a pod: `postgres-app/password`.
+ * @throws if no Secret is mounted there
  */
 export function findSecret({ owner, spec }: Pod, file: string): string {
   for (const { name, mountPath } of spec.containers.flatMap(({ volumeMounts = [] }) => volumeMounts)) {

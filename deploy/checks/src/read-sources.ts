@@ -16,7 +16,7 @@ export interface Kustomization {
   }[];
 }
 
-/** Every kustomization that the overlays lead to, each once. */
+/** Returns every kustomization that the overlays lead to, each once. */
 export function readKustomizations(): Kustomization[] {
   const found = new Map<string, Kustomization>();
   const visit = (folder: string) => {
@@ -32,17 +32,17 @@ export function readKustomizations(): Kustomization[] {
   return [...found.values()];
 }
 
-/** The files that a kustomization is made of, from the repository's root. */
+/** Lists the files of a kustomization, with paths from the repository's root. */
 export function listFiles({ folder, resources, patches, configMapGenerator }: Kustomization): string[] {
   return [
     ...resources.filter((path) => path.endsWith('.yaml')),
     ...patches.flatMap(({ path }) => path ?? []),
-    // `name=file`, or the file alone.
+    // An entry is `name=file`, or the file alone.
     ...configMapGenerator.flatMap(({ files = [] }) => files.map((file) => file.replace(/^.*=/, ''))),
   ].map((path) => posix.join(folder, path));
 }
 
-/** Every object of the sources, before any patch. */
+/** Returns every object of the sources, before any patch. */
 export function readSources(): Manifest[] {
   return readKustomizations().flatMap(({ folder, resources }) =>
     resources

@@ -7,7 +7,7 @@ import { describeOverlays } from './testing/describe-overlays.js';
 describeOverlays((manifests) => {
   const jobs = manifests.filter(({ kind }) => kind === 'Job');
 
-  test('a Job of a release is made anew by whoever applies another one, and stays as it is for the same one', () => {
+  test('a Job is created again for another release, and stays as it is for the same one', () => {
     expect(jobs.map(({ metadata }) => metadata.name)).toContain('migrate');
     for (const { metadata, spec } of jobs) {
       expect(metadata.annotations).toMatchObject({
@@ -21,13 +21,13 @@ describeOverlays((manifests) => {
     }
   });
 
-  test('`kubectl diff` of a release leaves its Jobs out, which cannot be changed, and nothing else', () => {
+  test('`kubectl diff` of a release leaves out only its Jobs, because they cannot be changed', () => {
     const label = /-l app\.kubernetes\.io\/component!=(\w+)/.exec(readText('deploy/k8s/README.md'))?.[1];
     const left = manifests.filter(({ metadata }) => metadata.labels?.['app.kubernetes.io/component'] === label);
     expect(left).toEqual(jobs);
   });
 
-  test('what the API server fills in of a strategy is written down: else each apply says that it changed', () => {
+  test('a Deployment names the type of its strategy, so that no apply reports it as changed', () => {
     for (const { kind, metadata, spec } of manifests.filter((manifest) => manifest.kind === 'Deployment'))
       expect([kind, metadata.name, spec]).toEqual([
         kind,
@@ -38,7 +38,7 @@ describeOverlays((manifests) => {
       ]);
   });
 
-  // A release must not scale back what an autoscaler has grown, nor start what a runbook has stopped.
+  // A release must not undo what an autoscaler has scaled up, nor start what a runbook has stopped.
   test('a Deployment says how many replicas it has, unless an autoscaler does', () => {
     for (const { metadata, spec } of manifests.filter(({ kind }) => kind === 'Deployment')) {
       const { name } = metadata;
@@ -60,7 +60,7 @@ describeOverlays((manifests) => {
 
   test('Jobs come after what they need, services after the Jobs, autoscalers after the services', () => {
     const scalers = { HorizontalPodAutoscaler: 3, ScaledObject: 3 };
-    // A claim whose class waits for the pod stays Pending until then.
+    // A claim may stay Pending until its pod exists, if its storage class waits for the pod.
     const waves: Record<string, number> = { Job: 1, Deployment: 2, PersistentVolumeClaim: 2, ...scalers };
     for (const { kind, metadata } of manifests) {
       const wave = Number(metadata.annotations?.['argocd.argoproj.io/sync-wave'] ?? 0);
@@ -69,7 +69,7 @@ describeOverlays((manifests) => {
   });
 });
 
-test.each(['book', 'client'])('the README of @makerbook/%s says where it comes from: it is in no registry', (name) => {
+test.each(['book', 'client'])('the README of @makerbook/%s says how to install it, as it is in no registry', (name) => {
   const readme = readText(`shared/${name}/README.md`);
   expect(readme).toContain('npm run packages');
   expect(readme).toContain(`npm install ./.local/packages/makerbook-${name}-`);

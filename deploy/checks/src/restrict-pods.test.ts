@@ -26,14 +26,14 @@ describeOverlays((manifests, overlay) => {
     },
   );
 
-  test.each(pods.filter(isOurs))('$owner tells Node how much to keep, where that is more than a little', ({ spec }) => {
+  test.each(pods.filter(isOurs))('$owner sets NODE_OPTIONS unless it has only 192 MiB of memory', ({ spec }) => {
     const large = spec.containers.filter(({ image = '', resources }) => {
       return image.startsWith('makerbook/') && resources?.limits?.['memory'] !== '192Mi';
     });
     for (const { env } of large) expect(env).toContainEqual(expect.objectContaining({ name: 'NODE_OPTIONS' }));
   });
 
-  test('whoever applies a pod that the namespace would refuse is told', () => {
+  test('the namespace refuses a pod that is not restricted, and warns whoever applies it', () => {
     const [namespace] = manifests.filter(({ kind }) => kind === 'Namespace');
     for (const mode of ['enforce', 'warn'])
       expect(namespace?.metadata.labels).toHaveProperty([`pod-security.kubernetes.io/${mode}`], 'restricted');
@@ -46,15 +46,15 @@ describeOverlays((manifests, overlay) => {
       const [live, ready] = [probe('/livez'), probe('/readyz')];
       expect(container).toMatchObject({ startupProbe: live, livenessProbe: live, readinessProbe: ready });
     }
-    // A service gives itself 20 s, and the gateway has 8 s before that.
+    // A service takes up to 20 s to end, after the 8 s of the gateway.
     expect(spec.terminationGracePeriodSeconds).toBeGreaterThan(28);
   });
 
-  test.each(services)('$owner waits for each of its Secrets, and does not end without one', ({ spec }) => {
+  test.each(services)('$owner waits for each of its Secrets, as none is optional', ({ spec }) => {
     expect(JSON.stringify(spec.volumes ?? [])).not.toContain('"optional":true');
   });
 
-  test('every reference is to something that is there', () => {
+  test('every reference leads to something that exists', () => {
     const has = (kind: string, name: string) =>
       manifests.some((manifest) => manifest.kind === kind && manifest.metadata.name === name);
     const text = JSON.stringify(pods);
@@ -77,7 +77,7 @@ describeOverlays((manifests, overlay) => {
     }
   });
 
-  test('nothing is reached, and nothing reaches out, but what a policy lets through', () => {
+  test('only what a policy allows comes in or goes out', () => {
     const policies = manifests.filter(({ kind }) => kind === 'NetworkPolicy');
     expect(policies.map(({ spec }) => spec)).toContainEqual({ podSelector: {}, policyTypes: ['Ingress', 'Egress'] });
     const openToAll = policies.filter(({ spec }) =>

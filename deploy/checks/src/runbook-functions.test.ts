@@ -8,7 +8,7 @@ import { readText } from './read-manifests.js';
 const folder = mkdtempSync(join(tmpdir(), 'makerbook-functions-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Stands in for kubectl: the pod has no log at first (WAITS: ever), and SUCCEEDED says how the Job ends. */
+/** Stands in for kubectl. The pod has no log at first (with WAITS: never). SUCCEEDED says how the Job ends. */
 const kubectl = `#!/bin/sh
 case "$*" in
 *' create job '*) printf '{"kind":"Job","metadata":{"name":"a","ownerReferences":[{}]},"from":"%s","spec":{"template":{"spec":{"containers":[{"args":["old"],"image":"as released"}],"volumes":[{"name":"kafka","projected":{"sources":[{"secret":{"name":"kafka-reader"}}]}}]}}}}' "$6" ;;
@@ -67,31 +67,31 @@ describeFunction('the shell functions of the runbooks', () => {
     ['salvage', 'replay', ['salvage']],
     ['log verify /archive', 'log-verify', ['log', 'verify', '/archive']],
     ['log restore /archive', 'log-verify', ['log', 'restore', '/archive']],
-  ])('operator %s is a Job of %s with these words, and shows what it says', (words, cronJob, args) => {
+  ])('operator %s runs as a Job of %s with these words, and shows its output', (words, cronJob, args) => {
     const { from, image, metadata, volumes: _, ...ran } = operator(words, '1');
-    // A Job of the CronJob's own would be deleted with its log by the CronJob's limits.
+    // The CronJob must not own the Job: its limits would delete the Job with its log.
     expect(metadata).toEqual({ name: 'a' });
     expect(image).toBe('as released');
     expect(ran).toEqual({ status: 0, stdout: expect.stringContaining('what the command says'), args });
     expect(from).toBe(`--from=cronjob/${cronJob}`);
   });
 
-  test('salvage and a restore write to Kafka as the operator, and what only reads does not', () => {
+  test('salvage and log restore run as kafka-operator, and commands that only read as kafka-reader', () => {
     const userOf = (words: string) => /kafka-\w+/.exec(JSON.stringify(operator(words, '1').volumes))?.[0];
     expect(['verify', 'log verify /archive'].map(userOf)).toEqual(['kafka-reader', 'kafka-reader']);
     expect(['salvage', 'log restore /archive'].map(userOf)).toEqual(['kafka-operator', 'kafka-operator']);
   });
 
-  test('IMAGE has it run another release', () => {
+  test('operator runs another release if IMAGE names one', () => {
     expect(operator('verify', '1', { image: 'next' })).toMatchObject({ image: 'next', args: ['verify'] });
   });
 
-  test('shows the pod where it does not start, and ends with 1', () => {
+  test('operator shows a pod that does not start, and ends with 1', () => {
     const { status, stdout } = operator('makers list', '', { waits: true });
     expect({ status, stdout }).toEqual({ status: 1, stdout: expect.stringMatching(/ImagePullBackOff\n$/) });
   });
 
-  test('ends with 1 where the command was refused', () => {
+  test('operator ends with 1 if the command was refused', () => {
     expect(operator('makers list', '').status).toBe(1);
   });
 
@@ -103,7 +103,7 @@ describeFunction('the shell functions of the runbooks', () => {
     expect(run("sql 'select 1; select 2'")).toMatchObject({ status: 0, stdout: 'select 1; select 2' });
   });
 
-  test('logs leaves out what only informs, and keeps what is no line of the logger', () => {
+  test('logs leaves out info lines, and keeps lines that the logger did not write', () => {
     const lines = ['{"level":"info","msg":"a"}', '{"level":"error","msg":"b"}', 'FATAL ERROR: heap out of memory'];
     writeFileSync(join(folder, 'lines'), `${lines.join('\n')}\n`);
     const { status, stdout } = run('logs query --since=10m');

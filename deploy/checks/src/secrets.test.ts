@@ -4,7 +4,7 @@ import { overlays, readText } from './read-manifests.js';
 import { makeSecrets } from './testing/make-secrets.js';
 
 describe('the command that makes the Secrets', () => {
-  test.each(overlays)('makes those of %s once, and leaves them as they are', (overlay) => {
+  test.each(overlays)('makes the Secrets of %s once, and leaves existing ones as they are', (overlay) => {
     const once = makeSecrets(overlay, 2);
     expect([...once.keys()]).toEqual([...makeSecrets(overlay).keys()]);
     expect(once.get('quote-signer/key')).toMatch(/^0x1{64}$/);
@@ -17,7 +17,7 @@ describe('the command that makes the Secrets', () => {
     for (const password of passwords) expect(password).toMatch(/^[0-9a-f]{48}$/);
   });
 
-  test('lets query into Redis by the lines of services/query/README.md', () => {
+  test('lets query into Redis with the lines of services/query/README.md', () => {
     const made = makeSecrets('production');
     const password = new URL(made.get('redis/query') ?? '').password;
     expect(made.get('redis/users.acl')).toContain(`>${password} `);

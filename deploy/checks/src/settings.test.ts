@@ -14,10 +14,10 @@ import { findSecret, isOurs, type Pod, readEnvironmentOf, readPods } from './rea
 import { describeOverlays } from './testing/describe-overlays.js';
 import { makeSecrets } from './testing/make-secrets.js';
 
-/** Read by Node.js or by OpenTelemetry, and by no service. */
+/** Variables that Node.js or OpenTelemetry read, and no service. */
 const ofOthers = /^(NODE_OPTIONS|OTEL_.+)$/;
 
-/** Of a Secret that CloudNativePG makes. */
+/** A sample of the Secret that CloudNativePG makes. */
 const ofOperators: Readonly<Record<string, string>> = { 'postgres-app/password': 'secret' };
 
 const variablesIn = (settings: Spec): Set<string> =>
@@ -29,7 +29,7 @@ describeOverlays((manifests, overlay) => {
   const pods = readPods(manifests).filter(isOurs);
   const made = makeSecrets(overlay);
 
-  test.each(pods)('$owner starts with settings that it takes', async (pod) => {
+  test.each(pods)('$owner accepts the settings that it is given', async (pod) => {
     const settings = await settingsOf(pod);
     for (const container of pod.spec.containers) {
       const environment = readEnvironmentOf(container, manifests);
@@ -43,7 +43,7 @@ describeOverlays((manifests, overlay) => {
     }
   });
 
-  test.each(pods)('$owner is given nothing that nobody reads', async (pod) => {
+  test.each(pods)('$owner is given no variable that nobody reads', async (pod) => {
     const variables = variablesIn(await settingsOf(pod));
     const own = pod.spec.containers.flatMap(({ env = [] }) => env.map(({ name }) => name));
     expect(own.filter((name) => !variables.has(name) && !ofOthers.test(name))).toEqual([]);
@@ -52,7 +52,7 @@ describeOverlays((manifests, overlay) => {
   test.each([
     ['ingress', { ...limitSettings, ...apiSettings, ...signingSettings }],
     ['projector', feedSettings],
-  ])('what %s goes by is what query describes', (service, spec) => {
+  ])('the settings that %s uses are those that query describes', (service, spec) => {
     const [followed, described] = [service, 'query'].map((wanted) => {
       const container = pods.find((pod) => pod.service === wanted)?.spec.containers[0];
       if (container === undefined) throw new Error(`there is no ${wanted}`);
@@ -61,7 +61,7 @@ describeOverlays((manifests, overlay) => {
     expect(described).toEqual(followed);
   });
 
-  test('what all share is read by some', async () => {
+  test('every shared setting is read by some pod', async () => {
     const known = (await Promise.all(pods.map(settingsOf))).map(variablesIn);
     const shared = manifests.find(
       ({ kind, metadata }) => kind === 'ConfigMap' && metadata.name.startsWith('settings-'),
@@ -80,7 +80,7 @@ describeOverlays((manifests, overlay) => {
     }
   });
 
-  test('no secret is a variable; an address without a password is none', async () => {
+  test('no variable holds a secret, and an address without a password is not one', async () => {
     for (const pod of pods) {
       const settings = await settingsOf(pod);
       for (const container of pod.spec.containers)
@@ -91,7 +91,7 @@ describeOverlays((manifests, overlay) => {
     }
   });
 
-  test('connections of production to Kafka, Postgres and Redis are encrypted, by authorities that are mounted', () => {
+  test('production encrypts its connections to Kafka, Postgres and Redis, and names a CA file for each', () => {
     if (overlay === 'small') return;
     const shared = manifests.find(({ metadata }) => metadata.name.startsWith('settings-'))?.data ?? {};
     for (const server of ['KAFKA', 'DATABASE', 'REDIS']) {
@@ -112,7 +112,7 @@ test("the operator's README has every setting of its doctor", async () => {
   expect(readText('services/operator/README.md')).toContain(describeSettings(await loadSettings('operator', 'doctor')));
 });
 
-test('the command that migrates takes the shared settings of Postgres, to which its README links', async () => {
+test('the migrate command takes the shared settings of Postgres, and its README links to them', async () => {
   expect(await loadSettings('operator', 'migrate')).toEqual(sharedSettings['Postgres']);
   expect(readText('services/operator/README.md')).toContain('[Postgres](../../shared/settings/README.md#postgres)');
 });

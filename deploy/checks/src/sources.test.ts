@@ -8,7 +8,7 @@ import { listFiles, readKustomizations, readSources } from './read-sources.js';
 import { expectReadOnly, expectRestricted } from './testing/expect-restricted.js';
 import { validateManifest } from './validate-manifest.js';
 
-/** What holds without kustomize. The other tests of this folder render the overlays. */
+// These tests do without kustomize. The other tests of this folder render the overlays.
 const kustomizations = readKustomizations();
 const sources = readSources();
 const everyPod = parse(readText('deploy/k8s/base/patches/pods.yaml')) as {
@@ -26,7 +26,7 @@ test('every file that a kustomization names exists, and every file is named by o
 });
 
 test.each(sources.map((source) => ({ name: nameOf(source), source })))(
-  '$name holds to the schema of its kind and version, and to no field beyond it',
+  '$name matches the schema of its kind and version, and has no field beyond it',
   async ({ source }) => expect(await validateManifest(source)).toEqual([]),
 );
 
@@ -34,14 +34,14 @@ test('no Secret is in the repository', () => {
   expect(sources.filter(({ kind }) => kind === 'Secret')).toEqual([]);
 });
 
-test('the patch of every pod is for each Deployment and Job', () => {
+test('the patch for pods applies to every Deployment and Job', () => {
   const patch = kustomizations
     .find(({ folder }) => folder === 'deploy/k8s/base')
     ?.patches.find(({ path }) => path === 'patches/pods.yaml');
   expect(patch?.target).toEqual({ kind: '(Deployment|Job)' });
 });
 
-test.each(readPods(sources))('$owner is restricted, by itself or by the patch of every pod', ({ owner, spec }) => {
+test.each(readPods(sources))('$owner is restricted, by itself or by the patch for pods', ({ owner, spec }) => {
   const merged = /^(Deployment|Job) /.test(owner) ? mergePod(spec) : spec;
   expectRestricted(merged);
   expectReadOnly(merged);
@@ -49,14 +49,14 @@ test.each(readPods(sources))('$owner is restricted, by itself or by the patch of
 
 test.each(readOperatedPods(sources))('the pods of $owner are restricted', ({ spec }) => expectRestricted(spec));
 
-test('CloudNativePG makes restricted pods of a Cluster, for it is told nothing else', () => {
+test('CloudNativePG makes restricted pods for a Cluster, because the Cluster does not override that', () => {
   const [cluster] = sources.filter(({ kind }) => kind === 'Cluster');
   const fields = Object.keys(cluster?.spec ?? {});
   expect(fields).toContain('instances');
   expect(fields.filter((field) => /seccomp|securityContext/i.test(field))).toEqual([]);
 });
 
-test('no pod is made of an object whose pods are not checked', () => {
+test('every kind of object that makes pods is checked', () => {
   const checked = ['Deployment', 'StatefulSet', 'Job', 'CronJob', 'Kafka', 'KafkaNodePool'];
   const restrictedByOperator = ['Cluster', 'EnvoyProxy'];
   const ofNoPod =
@@ -66,7 +66,7 @@ test('no pod is made of an object whose pods are not checked', () => {
   expect(unknown).toEqual([]);
 });
 
-/** The part of a strategic merge that security needs: fields of the pod, and of its container. */
+/** Does the part of a strategic merge that matters for security: the fields of the pod and of its container. */
 function mergePod(spec: PodSpec): PodSpec {
   const patch = everyPod.spec.template.spec;
   return {

@@ -5,7 +5,7 @@ import { describeOverlays } from './testing/describe-overlays.js';
 import { groupsWithoutSchema, validateManifest } from './validate-manifest.js';
 
 describeOverlays((manifests) => {
-  test('holds to the schema of each kind and version, and to no field beyond it', async () => {
+  test('matches the schema of each kind and version, and has no field beyond it', async () => {
     const wrong: Record<string, string[]> = {};
     for (const manifest of manifests) {
       const problems = await validateManifest(manifest);
@@ -21,7 +21,7 @@ describe('a wrong manifest is reported', () => {
   );
   const find = (kind: string) => structuredClone(all.find((manifest) => manifest.kind === kind)) as Manifest;
 
-  test.each(['Deployment', 'KafkaTopic', 'Cluster'])('a field that %s does not have', async (kind) => {
+  test.each(['Deployment', 'KafkaTopic', 'Cluster'])('if %s has an unknown field', async (kind) => {
     const manifest = find(kind);
     const broken = { ...manifest, spec: { ...manifest.spec, tpyo: 1 } };
     expect((await validateManifest(broken)).join()).toMatch(/tpyo/);

@@ -2,11 +2,11 @@ import { Ajv, type ValidateFunction } from 'ajv';
 import { findUnread } from './find-unread.js';
 import { type Manifest, readText } from './read-manifests.js';
 
-/** Its constructor would copy the manifest, so `validate` is called on the manifest itself. */
+/** A model of a kind. Call `validate` on the manifest itself: the constructor would copy it. */
 type Model = { readonly prototype: { validate(this: object): void } };
 type Schema = { [key: string]: unknown };
 
-/** Which package holds the kinds of a group; groups of Kubernetes itself are all in `kubernetes-models`. */
+/** The package with the kinds of a group. `kubernetes-models` has all groups of Kubernetes itself. */
 const packages: Readonly<Record<string, string>> = {
   'gateway.networking.k8s.io': '@kubernetes-models/gateway-api',
   'keda.sh': '@kubernetes-models/keda',
@@ -14,10 +14,10 @@ const packages: Readonly<Record<string, string>> = {
   'postgresql.cnpg.io': '@kubernetes-models/cloudnative-pg',
 };
 
-/** Of CloudNativePG 1.30, which the package does not have yet. */
+/** Fields of CloudNativePG 1.30, which the package does not have yet. */
 const newFields = /^\/spec\/primaryLease(\/(leaseDurationSeconds|renewDeadlineSeconds|retryPeriodSeconds))?$/;
 
-/** No npm package has the schemas of these: a test of their own holds every field. */
+/** Groups whose schemas no npm package has. A test of their own checks every field. */
 export const groupsWithoutSchema: readonly string[] = ['gateway.envoyproxy.io'];
 
 const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false });
@@ -25,9 +25,9 @@ const compiled = new Map<string, ValidateFunction>();
 const strimzi = JSON.parse(readText('deploy/checks/schema/strimzi-1.2.0.json')) as Record<string, Schema>;
 
 /**
- * Holds an object to the schema of its kind and version. A field that the schema does not know is wrong too: the API
- * server would drop it, with what it was meant to do.
- * @returns what is wrong, each with its path; empty where nothing is
+ * Checks an object against the schema of its kind and version. A field that the schema does not know is wrong too: the
+ * API server would drop it.
+ * @returns the faults, each with its path; empty if there is none
  */
 export async function validateManifest(manifest: Manifest): Promise<string[]> {
   const [group] = manifest.apiVersion.includes('/') ? manifest.apiVersion.split('/') : ['core'];
@@ -45,7 +45,7 @@ function validateStrimzi(manifest: Manifest): string[] {
   const schema = strimzi[manifest.kind];
   if (manifest.apiVersion !== 'kafka.strimzi.io/v1' || schema === undefined)
     return [`there is no schema of ${manifest.apiVersion} ${manifest.kind}`];
-  // Every object has the usual metadata, and the schemas leave it open.
+  // Every object has metadata, whose fields the schemas leave open.
   const validate = compiled.get(manifest.kind) ?? ajv.compile(closeObjects(schema));
   compiled.set(manifest.kind, validate);
   validate(manifest);
@@ -54,7 +54,7 @@ function validateStrimzi(manifest: Manifest): string[] {
   );
 }
 
-/** The same schema, in which an object has no fields but those that are named. */
+/** Returns the same schema, in which objects have only the named fields. */
 function closeObjects(schema: Schema): Schema {
   const { properties, items, ...rest } = schema as Schema & { properties?: Record<string, Schema>; items?: Schema };
   const isOpen = rest['additionalProperties'] !== undefined || rest['x-kubernetes-preserve-unknown-fields'] === true;

@@ -19,13 +19,13 @@ beforeAll(async () => {
   jars = await fetchHelm();
   for (const [file, content] of makeChart('0.1.0')) {
     mkdirSync(dirname(join(chart, file)), { recursive: true });
-    // The library renders everything but hooks. The Jobs are hooks, so it renders them without that here.
+    // The library renders no hooks. The Jobs are hooks, so remove the annotations that make them hooks.
     if (/^ {4}helm\.sh\/hook: /m.test(content)) hooks.push(file);
     writeFileSync(join(chart, file), content.replaceAll(/^ {4}helm\.sh\/.*\n/gm, ''));
   }
 });
 
-/** What Helm makes of a profile, with some values over its own. @throws Error with what Helm says where it refuses */
+/** Renders a profile with Helm. `values` override its own. @throws Error with Helm's message if Helm refuses */
 function render(profile: Profile, values: object = {}): Manifest[] {
   const own = join(chart, 'own.yaml');
   writeFileSync(own, stringify(values));
@@ -35,7 +35,7 @@ function render(profile: Profile, values: object = {}): Manifest[] {
   return parseManifests(output).filter((manifest) => manifest !== null);
 }
 
-/** Sorts manifests by name, without what differs on purpose: the fixed name of the settings, and its sum. */
+/** Keys manifests by name, without the intended differences: the fixed name of the settings, and their checksum. */
 function byName(manifests: readonly Manifest[]): Record<string, unknown> {
   const isOwn = (key: string, value: unknown) =>
     key.startsWith('helm.sh/') ||
@@ -54,14 +54,14 @@ describeChart('the chart', () => {
     expect(runHelm(jars, ['lint', chart])).toMatchObject({ isGood: true });
   });
 
-  test.each(profiles)('renders to the overlay %s, but for the namespace', (profile) => {
+  test.each(profiles)('renders to the overlay %s, except for the namespace', (profile) => {
     const overlay = renderOverlay(profile).filter(({ kind }) => kind !== 'Namespace');
     expect(byName(render(profile))).toEqual(byName(overlay));
     const jobs = overlay.filter(({ kind }) => kind === 'Job').map(({ metadata }) => metadata.name);
     expect(hooks).toEqual(expect.arrayContaining(jobs.map((job) => `templates/${profile}/job-${job}.yaml`)));
   });
 
-  test('what a user sets of a service is in its pods, and in no other', () => {
+  test('puts what a user sets for a service into its pods only', () => {
     const own = {
       replicas: 5,
       resources: { limits: { memory: '9Gi' } },
@@ -101,7 +101,7 @@ describeChart('the chart', () => {
     expect(JSON.stringify(podOf('query'))).not.toMatch(/9Gi|fast|spot|debug|"ca"/);
   });
 
-  test('what a user adds to the pods of the operator is in all of them, also where they had none of it', () => {
+  test('puts what a user adds for the operator into all of its pods', () => {
     const ca = { name: 'ca', mountPath: '/ca' };
     const operator = {
       extraEnv: [{ name: 'LOG_LEVEL', value: 'debug' }],
@@ -121,7 +121,7 @@ describeChart('the chart', () => {
   test.each([
     ['small', 'gateway', 'Deployment gateway'],
     ['production', 'redis', 'StatefulSet redis'],
-  ] as const)('what a user sets of the part of %s that is not ours: %s', (profile, part, wanted) => {
+  ] as const)('puts what a user sets into the part of %s that is not ours: %s', (profile, part, wanted) => {
     const own = { resources: { limits: { memory: '9Gi' } }, nodeSelector: { disk: 'fast' } };
     const made = render(profile, { services: { [part]: { ...own, podAnnotations: { team: 'orders' } } } });
     const pod = readPods(made).find(({ owner }) => owner === wanted)?.spec;
@@ -129,7 +129,7 @@ describeChart('the chart', () => {
     expect(JSON.stringify(made).match(/"team":"orders"/g)).toHaveLength(1);
   });
 
-  test('names of Secrets, namespaces, images, accounts and the host are those of the values', () => {
+  test('takes the names of Secrets, namespaces, images, accounts and the host from the values', () => {
     const made = render('production', {
       images: { registry: 'hub.example.com', digests: { ingress: `sha256:${'a'.repeat(64)}` }, tag: '9' },
       secrets: { 'quote-signer': 'vault-quotes', 'gateway-certificate': 'wildcard' },
@@ -163,7 +163,7 @@ describeChart('the chart', () => {
     expect(new Set(namespaces)).toEqual(new Set(['{{ .Release.Namespace }}']));
   });
 
-  test('without autoscalers and monitors there are none, and the replicas are those of the values', () => {
+  test('has no autoscalers or monitors if they are off, and takes the replicas from the values', () => {
     const made = render('production', { autoscaling: { enabled: false }, monitoring: { enabled: false } });
     const kinds = new Set(made.map(({ kind }) => kind));
     for (const kind of ['HorizontalPodAutoscaler', 'ScaledObject', 'PrometheusRule', 'PodMonitor', 'ServiceMonitor'])
@@ -178,7 +178,7 @@ describeChart('the chart', () => {
     ['a value of another type', { services: { ingress: { replicas: 'two' } } }, 'replicas'],
     ['a digest that is none', { images: { digests: { ingress: 'latest' } } }, 'digests'],
     ['a profile that is none', { profile: 'large' }, 'profile'],
-  ])('%s is refused by its name', (_, values, name) => {
+  ])('refuses %s, and names it', (_, values, name) => {
     const refusal = new RegExp(`values don't meet the specifications of the schema.*${name}`, 's');
     expect(() => render('production', values)).toThrow(refusal);
   });

@@ -12,15 +12,16 @@ import { isMonitoring, keyOf, templateObject } from './template-object.js';
 import { type ChartValues, chartValues } from './values.js';
 import { writeYaml } from './write-template.js';
 
-/** The overlays that are profiles of the chart; the first has the default values. */
+/** The overlays that are profiles of the chart. The first has the default values. */
 export const profiles = ['production', 'small'] as const satisfies readonly Overlay[];
 export type Profile = (typeof profiles)[number];
 
 /**
- * Makes the chart of the overlays as they are: a template of each object, under the profile's condition, and values by
- * which the templates render to the overlay.
- * @param version of the chart
- * @returns the content of each file, by its path in the chart. Throws where neither kubectl nor kustomize is there
+ * Makes the chart from the overlays as they are. Each object becomes a template, under the profile's condition. The
+ * values of the chart render the templates to the overlay.
+ * @param version version of the chart
+ * @returns the content of each file, keyed by its path in the chart
+ * @throws if there is neither kubectl nor kustomize
  */
 export function makeChart(version: string): ReadonlyMap<string, string> {
   const files = new Map<string, string>([
@@ -34,10 +35,10 @@ export function makeChart(version: string): ReadonlyMap<string, string> {
   ]);
   let first: ChartValues | undefined;
   for (const profile of profiles) {
-    // Whoever installs the chart makes the namespace.
+    // Leave out the namespace: who installs the chart makes it.
     const manifests = renderOverlay(profile).filter(({ kind }) => kind !== 'Namespace');
     const values = readValues(profile, manifests);
-    // Helm puts a file of values over those of the chart, which are of the first profile.
+    // Helm merges a values file into the chart's own values, which are those of the first profile.
     if (first === undefined) files.set('values.yaml', writeYaml(values));
     else files.set(`values-${profile}.yaml`, writeYaml(differenceOf(first, values)));
     first ??= values;
@@ -54,7 +55,7 @@ export function makeChart(version: string): ReadonlyMap<string, string> {
   return files;
 }
 
-/** What Helm has to put over the values to have the other ones: null takes a key away. */
+/** Returns the values that Helm must merge into the first ones to get the other ones. Null removes a key. */
 function differenceOf(values: object, other: object): object {
   const [from, to] = [values, other] as Record<string, unknown>[];
   const keys = [...new Set([...Object.keys(from ?? {}), ...Object.keys(to ?? {})])];
@@ -96,7 +97,7 @@ function conditionsOf(manifest: Manifest): string[] {
   ];
 }
 
-/** The values by which the templates render to the overlay. */
+/** Returns the values with which the templates render to the overlay. */
 function readValues(profile: Profile, manifests: readonly Manifest[]): ChartValues {
   const pods = readPods(manifests).filter(isOurs);
   const images = pods.map(({ spec }) =>
@@ -157,7 +158,7 @@ function readValues(profile: Profile, manifests: readonly Manifest[]): ChartValu
   });
 }
 
-/** The Secrets that pods, roles and the Gateway name, without those that Strimzi makes, whose names are its own. */
+/** Returns the Secrets that pods, roles and the Gateway name, except Strimzi's, whose names a user cannot choose. */
 function secretsOf(manifests: readonly Manifest[]): string[] {
   const text = JSON.stringify(manifests);
   const found = text.matchAll(/"(?:secretName":|passwordSecret":\{"name":|certificateRefs":\[\{"name":)"([^"]+)"/g);

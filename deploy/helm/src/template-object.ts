@@ -8,16 +8,16 @@ interface PodTemplate {
   readonly spec: Fields & { containers: Fields[]; volumes?: Fields[] };
 }
 
-/** What the Prometheus operator and Grafana read. */
+/** True for an object that the Prometheus operator or Grafana reads. */
 export const isMonitoring = ({ kind, metadata }: Manifest): boolean =>
   ['PrometheusRule', 'ServiceMonitor', 'PodMonitor'].includes(kind) ||
   metadata.labels?.['grafana_dashboard'] !== undefined;
 
-/** `chain-watcher` is `chainWatcher` among the values. */
+/** The key of `chain-watcher` among the values is `chainWatcher`. */
 export const keyOf = (service: string): string =>
   service.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 
-/** The object as a template, with expressions where the values of the chart decide. */
+/** Writes the object as a template, with expressions where the values of the chart decide. */
 export function templateObject(manifest: Manifest, values: ChartValues): string {
   const writer = new TemplateWriter();
   const object = structuredClone(manifest) as unknown as Fields;
@@ -42,7 +42,7 @@ export function templateObject(manifest: Manifest, values: ChartValues): string 
   return writer.write(templateNames(object, values, writer) as object);
 }
 
-/** Fields of single kinds. */
+/** Templates the fields that only some kinds have. */
 function templateSpec(spec: Fields, { kind, metadata }: Manifest, values: ChartValues, writer: TemplateWriter): void {
   const scaled = `.Values.autoscaling.services.${keyOf(metadata.name)}`;
   const [min, max] = kind === 'ScaledObject' ? ['minReplicaCount', 'maxReplicaCount'] : ['minReplicas', 'maxReplicas'];
@@ -87,12 +87,12 @@ function templatePod(object: Fields, manifest: Manifest, values: ChartValues, wr
   Object.assign(pod, { volumes: withExtra(pod.volumes, 'extraVolumes') });
   if (manifest.kind !== 'Deployment') return;
   container['resources'] = writer.block(`${path}.resources`);
-  // Whoever reads the settings is rolled out when they change.
+  // Roll out the pods that read the settings when they change.
   const sum = 'checksum/settings: {{ toJson .Values.settings | sha256sum }}';
   metadata['annotations'] = writer.withEntries([sum], `${path}.podAnnotations`);
 }
 
-/** The pod of nginx or Redis, whose image and volumes are the chart's. */
+/** Templates the pod of nginx or Redis. A user cannot change its image and volumes. */
 function templateOther(
   { metadata: { name } }: Manifest,
   { metadata, pod, container }: { metadata: Fields; pod: Fields; container: Fields },
@@ -110,12 +110,12 @@ const templatePlacement = (path: string, writer: TemplateWriter): Fields => ({
   affinity: writer.optional(`${path}.affinity`),
 });
 
-/** Where the values of a service are, or of the operator's Jobs. */
+/** Returns the path of a service's values, or of those of the operator's Jobs. */
 function pathOf(account: string, { services }: ChartValues): string {
   return keyOf(account) in services ? `.Values.services.${keyOf(account)}` : `.Values.${account}`;
 }
 
-/** The object with marks wherever it names a Secret, a namespace that a policy lets in, or its own namespace. */
+/** Puts marks wherever the object names a Secret, a namespace that a policy lets in, or its own namespace. */
 function templateNames(value: unknown, values: ChartValues, writer: TemplateWriter, key = ''): unknown {
   if (Array.isArray(value)) return value.map((item) => templateNames(item, values, writer, key));
   if (typeof value === 'string') return templateName(value, key, values, writer);

@@ -8,18 +8,18 @@ const some = z.array(anything);
 const placement = z.strictObject({ nodeSelector: texts, tolerations: some, affinity: anything });
 const pods = placement.extend({
   serviceAccount: text,
-  /** Behind those of the chart. */
+  /** Added after those of the chart. */
   extraEnv: some,
   extraVolumes: some,
   extraVolumeMounts: some,
 });
 
-/** What a user sets of nginx or Redis. */
+/** The values of nginx or Redis. */
 const otherValues = placement.extend({ resources: anything, podAnnotations: texts });
 
-/** What a user sets of a service. */
+/** The values of a service. */
 const serviceValues = pods.extend({
-  /** Not where an HPA of the chart has them. */
+  /** Has no effect if an HPA of the chart scales the service. */
   replicas: z.int().min(0),
   resources: anything,
   podAnnotations: texts,
@@ -29,18 +29,18 @@ const scaled = z.strictObject({ min: z.int().min(1), max: z.int().min(1) });
 
 /** The values of the chart. */
 export const chartValues = z.strictObject({
-  /** Which overlay: `production` has everything in the cluster, `small` a Kafka, Postgres and Redis that exist. */
+  /** The overlay: `production` has everything in the cluster, `small` uses an existing Kafka, Postgres and Redis. */
   profile: z.enum(['production', 'small']),
   images: z.strictObject({
     registry: text,
     tag: z.string(),
-    /** By the name of the image, instead of the tag: `sha256:…`. */
+    /** Used instead of the tag, `sha256:…`. Keyed by the name of the image. */
     digests: z.record(z.string(), z.string().regex(/^sha256:[0-9a-f]{64}$/)),
     pullSecrets: z.array(z.strictObject({ name: text })),
   }),
   /** Variables of all services. */
   settings: texts,
-  /** Names of Secrets that exist, by the names in deploy/k8s/README.md. */
+  /** Names of existing Secrets, keyed by the names in deploy/k8s/README.md. */
   secrets: z.record(z.string(), text),
   /** Namespaces that policies let in. */
   namespaces: z.record(z.string(), text),
@@ -49,7 +49,7 @@ export const chartValues = z.strictObject({
     /** In `production`: the class and the host name of the Gateway. */
     className: text.optional(),
     host: text.optional(),
-    /** In `small`: of the Service before nginx. */
+    /** In `small`: annotations of the Service in front of nginx. */
     serviceAnnotations: texts.optional(),
   }),
   /** Rules, monitors and dashboards. */
@@ -62,9 +62,9 @@ export const chartValues = z.strictObject({
     feed: serviceValues,
     chainWatcher: serviceValues,
     projector: serviceValues,
-    /** In `small`. */
+    /** Only in `small`. */
     gateway: otherValues.extend({ replicas: z.int().min(0) }).optional(),
-    /** In `production`. */
+    /** Only in `production`. */
     redis: otherValues.optional(),
     logArchive: serviceValues.optional(),
   }),

@@ -1,10 +1,10 @@
 import { stringify } from 'yaml';
 
-/** Helm reads YAML 1.1, in which a bare `on` is true: so it is written as 1.1, with quotes where they are needed. */
+/** Writes YAML 1.1, which Helm reads. A bare `on` is true there, so it quotes such words. */
 export const writeYaml = (object: object): string =>
   stringify(object, { version: '1.1', lineWidth: 0, aliasDuplicateObjects: false });
 
-/** A line of YAML that is a mark: `lead` is its blanks and dash, `indent` where its key begins. */
+/** A line of YAML that is a mark. `lead` is its blanks and dash. `indent` is the column where its key begins. */
 interface Line {
   readonly lead: string;
   readonly indent: number;
@@ -14,36 +14,35 @@ interface Line {
 type Mark = string | ((line: Line) => string);
 
 /**
- * Writes an object as a template of Helm. Where a value is to come from the values of the chart, the object holds a
- * mark, which becomes an expression. Braces that the object has of its own (of Prometheus, of Grafana) stay as they
- * are.
+ * Writes an object as a template of Helm. Where a value comes from the values of the chart, the object holds a mark,
+ * which becomes an expression. The object's own braces (for Prometheus, for Grafana) stay as they are.
  */
 export class TemplateWriter {
   readonly #marks: Mark[] = [];
 
-  /** A value within a line. */
+  /** Marks a value within a line. */
   inline(expression: string): string {
     return this.#mark(`{{ ${expression} }}`);
   }
 
-  /** A map or a list below a key. */
+  /** Marks a map or a list below a key. */
   block(value: string): string {
     return this.#mark(({ lead, indent, key }) => `${lead}${key}: {{- toYaml ${value} | nindent ${indent + 2} }}`);
   }
 
-  /** The same; without its key where it is empty. */
+  /** Like `block`, but leaves out the key if the value is empty. */
   optional(value: string): string {
     return this.#mark(({ lead, indent, key }) =>
       unlessEmpty(value, `${lead}${key}: {{- toYaml . | nindent ${indent + 2} }}`),
     );
   }
 
-  /** More items of a list. */
+  /** Marks the place for more items of a list. */
   items(value: string): string {
     return this.#mark(({ indent }) => unlessEmpty(value, `{{- toYaml . | nindent ${indent - 2} }}`));
   }
 
-  /** A map of entries of the chart, and those of the user. */
+  /** Marks a map with entries of the chart and of the user. */
   withEntries(entries: readonly string[], value: string): string {
     return this.#mark(({ lead, indent, key }) => {
       const own = entries.map((entry) => `${' '.repeat(indent + 2)}${entry}\n`).join('');
@@ -51,7 +50,7 @@ export class TemplateWriter {
     });
   }
 
-  /** A key with its value, under a condition. */
+  /** Marks a key that is there, with its value, only under a condition. */
   when(condition: string, expression: string): string {
     return this.#mark(({ lead, key }) => `{{- if ${condition} }}\n${lead}${key}: {{ ${expression} }}\n{{- end }}`);
   }

@@ -5,7 +5,7 @@ export type ServiceReadiness = { readonly isReady: boolean; readonly checks: Rea
 
 /**
  * Fetches a service's `/readyz`. Never rejects: a service that does not answer is not ready.
- * @param url of the service's ops port, with no path
+ * @param url URL of the service's ops port, with no path
  */
 export async function askReadiness(url: string): Promise<ServiceReadiness> {
   try {
@@ -19,11 +19,11 @@ export async function askReadiness(url: string): Promise<ServiceReadiness> {
 
 export type StackReadiness = {
   readonly isReady: boolean;
-  /** By service: `ok`, or the checks that are not. */
+  /** Keyed by service: `ok`, or the checks that fail. */
   readonly checks: Readonly<Record<string, string>>;
 };
 
-/** The readiness of several services, as one. @param opsUrls pairs of a name and the URL of its ops port */
+/** Asks several services for their readiness. @param opsUrls pairs of a name and the URL of its ops port */
 export async function askAllReadiness(opsUrls: readonly (readonly string[])[]): Promise<StackReadiness> {
   const asked = await Promise.all(
     opsUrls.map(async ([service = '', url = '']) => ({ service, answer: await askReadiness(url) })),

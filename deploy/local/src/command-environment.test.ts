@@ -27,7 +27,7 @@ const processes: ProcessesFile = {
   ],
 };
 
-test('a command has the addresses and the settings of the stack, and the doctor all that it looks at', () => {
+test('a command gets the addresses and the settings of the stack, and the doctor gets all that it looks at', () => {
   const shared = {
     KAFKA_BROKERS: '127.0.0.1:9092',
     DATABASE_URL: 'postgres://stack',
@@ -47,7 +47,7 @@ test('a command has the addresses and the settings of the stack, and the doctor 
   });
 });
 
-test('what is given counts before it, a file of a secret too, and what is empty does not', () => {
+test('a given variable, or the file of a secret, overrides the stack unless it is empty', () => {
   const given = {
     KAFKA_BROKERS: 'elsewhere:9092',
     DATABASE_URL_FILE: '/database',
@@ -66,7 +66,7 @@ test('what is given counts before it, a file of a secret too, and what is empty 
   });
 });
 
-test('without a stack a command has what is given', () => {
+test('without a stack a command gets what it is given', () => {
   const given = { KAFKA_BROKERS: 'elsewhere:9092', DATABASE_URL: 'postgres://elsewhere' };
   expect(commandEnvironment('doctor', given, undefined, undefined)).toEqual({
     ...given,

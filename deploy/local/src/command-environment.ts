@@ -2,9 +2,9 @@ import type { Environment } from './service-environment.js';
 import type { ProcessesFile, StackFile } from './write-stack-files.js';
 
 /**
- * The environment of a command beside a stack: what is given, and what the stack has of the rest.
+ * Returns the environment of a command beside a stack. The stack fills in the variables that are not given.
  * @param command its first word
- * @param stack undefined where none runs
+ * @param stack undefined if none runs
  */
 export function commandEnvironment(
   command: string | undefined,
@@ -23,7 +23,7 @@ export function commandEnvironment(
   return { ...given, ...Object.fromEntries(Object.entries(own).filter(([name]) => !isGiven(name))) };
 }
 
-/** All that the doctor looks at beside Kafka and Postgres. */
+/** Returns what the doctor looks at beside Kafka and Postgres. */
 function describeStack(stack: StackFile, processes: ProcessesFile | undefined): Environment {
   const places = (processes?.processes ?? []).flatMap(({ name, opsPort }) =>
     opsPort === undefined ? [] : [`${name}=http://127.0.0.1:${opsPort}`],

@@ -3,15 +3,15 @@ import { writeFileSync } from 'node:fs';
 /** The variable that names the file for the counts. */
 export const COUNTS_FILE_VARIABLE = 'MAKERBOOK_TEST_COUNTS';
 
-/** What is read of jest's results. */
+/** The fields of Jest's results that the reporter reads. */
 type RunResults = Readonly<Record<'numPassedTests' | 'numFailedTests' | 'numRuntimeErrorTestSuites', number>>;
 
-/** How many tests passed and failed. A test file that does not even load counts as a failed test. */
+/** How many tests passed and failed. A test file that does not load counts as a failed test. */
 export type Counts = { readonly passed: number; readonly failed: number };
 
 /**
- * A jest reporter that writes the counts of a run to a file.
- * Jest's own JSON holds every failure in full and cannot be written when one of them holds a bigint.
+ * A Jest reporter that writes the counts of a run to a file.
+ * Jest's own JSON holds every failure in full, and cannot be written if a failure holds a bigint.
  */
 export default class CountTests {
   onRunComplete(_contexts: unknown, results: RunResults): void {

@@ -23,7 +23,7 @@ describe('the data folder', () => {
     expect(readProcessesFile(folder)).toBeUndefined();
   });
 
-  test('keeps the log of the last run and no older one, and cuts one that grows too long', async () => {
+  test('keeps the log of the last run and no older one, and empties a log that grows too long', async () => {
     const logs = join(folder, 'logs');
     mkdirSync(logs);
     for (const run of ['first', 'second', 'third']) {

@@ -24,14 +24,14 @@ import {
 export type DeployOptions = {
   readonly rpcUrl: string;
   readonly serviceName: string;
-  /** Addresses whose quotes the Navigator takes. Others make another Navigator. */
+  /** Addresses whose quotes the Navigator accepts. Other addresses make another Navigator. */
   readonly quoteSigners: readonly string[];
   readonly chainId: number;
-  /** Of an account with coins. Without it the chain must be one for development: then anybody gets coins. */
+  /** Key of an account with coins. Without it, the chain must be one for development, which gives coins to anybody. */
   readonly key?: string | undefined;
 };
 
-/** A constant-product pool that holds both tokens (TestPool): what the routes of quotes are made of. */
+/** A constant-product pool that holds both tokens (TestPool). Routes of quotes go through pools. */
 export type DeployedPool = { readonly address: string; readonly tokens: readonly [string, string] };
 
 /** Addresses are lowercase hex. */
@@ -39,11 +39,11 @@ export type DeployedContracts = {
   readonly limitOrderProtocol: string;
   readonly navigator: string;
   readonly multicall: string;
-  /** Fills quotes of the book; empty where none is deployed. */
+  /** The contract that fills quotes of the book. Empty if none is deployed. */
   readonly orderFiller: string;
-  /** Each has a public `mint(address,uint256)`. */
+  /** Tokens, each with a public `mint(address,uint256)`. */
   readonly tokens: readonly DeployedToken[];
-  /** One for USDT with each of the others. */
+  /** One pool for USDT with each other token. */
   readonly pools: readonly DeployedPool[];
   readonly quoteSigners: readonly string[];
 };
@@ -51,12 +51,12 @@ export type DeployedContracts = {
 const [{ symbol: FIRST }, ...OTHERS] = [...TEST_TOKENS, TEST_NATIVE] as const;
 
 /**
- * Account 1 of anvil's well-known test accounts. It holds every token and has approved the protocol, so that examples
- * can place orders at once.
+ * Account 1 of anvil's well-known test accounts. It holds every token and has approved the protocol. So examples can
+ * place orders at once.
  */
 export const EXAMPLE_MAKER = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8';
 
-/** What each pool is given at its start, in whole tokens: USDT first, against the tokens in their order. */
+/** The first liquidity of each pool, in whole tokens: USDT, then the other token. In the order of `OTHERS`. */
 const LIQUIDITY = [
   [3_000_000, 1_000],
   [6_000_000, 100],
@@ -64,10 +64,10 @@ const LIQUIDITY = [
 ] as const;
 
 /**
- * Deploys the contracts, with tokens that anybody can mint and pools of them, or finds them from an earlier call. With
- * a key its account becomes a maker, else the example's. On a fresh chain for development the addresses follow from the
- * options.
- * @throws Error naming what was made and what was not
+ * Deploys the contracts, with tokens that anybody can mint and pools of them, or finds them from an earlier call. Funds
+ * a maker: the account of the key, or the example's maker if there is no key. On a fresh chain for development the
+ * options alone decide the addresses.
+ * @throws Error naming what was deployed and what was not
  */
 export async function deployContracts({
   rpcUrl,
@@ -144,7 +144,7 @@ async function fillPools(
 
 const syncable = new Interface(deployArtifacts.TestPool.abi);
 
-/** The account of a key, in lowercase hex. */
+/** Returns the account of a key, in lowercase hex. */
 export function accountOf(key: string): string {
   return new Wallet(key.trim()).address.toLowerCase();
 }

@@ -12,9 +12,9 @@ import {
 } from 'ethers';
 
 const RECEIPT_TIMEOUT_MS = 60_000;
-/** What a maker is given of each, in whole tokens. */
+/** Amount of each token that a maker gets, in whole tokens. */
 const MAKER_FUNDS = 1_000_000n;
-/** They are sent before what they build on is mined, so nobody can estimate them. */
+/** Nobody can estimate the gas of a call that is sent before the calls that it builds on are mined. */
 const CALL_GAS = 300_000;
 
 export type DeployedToken = { readonly symbol: string; readonly address: string; readonly decimals: number };
@@ -23,12 +23,12 @@ export type Call = { readonly to: string; readonly data: string };
 
 export const mintable = new Interface(deployArtifacts.TestToken.abi);
 
-/** Opens the chain of a stack. It does not ask the node which chain it is: while that is away, a call fails at once. */
+/** Opens the chain of a stack, without asking the node for its chain id: a call fails at once if the node is down. */
 export function openChain({ rpcUrl, chainId }: { readonly rpcUrl: string; readonly chainId: number }) {
   return new JsonRpcProvider(rpcUrl, chainId, { staticNetwork: true, cacheTimeout: -1, pollingInterval: 200 });
 }
 
-/** Mints a maker tokens, and approves the protocol for it. Sends all of it where the last approval is missing. */
+/** Mints tokens for a maker and approves the protocol, unless the maker has already approved the last token. */
 export async function fundMaker(
   maker: Wallet | JsonRpcSigner,
   tokens: readonly DeployedToken[],
@@ -43,12 +43,12 @@ export async function fundMaker(
   await sendCalls(maker, calls);
 }
 
-/** A quote of the book that is to be filled. */
+/** A quote of the book to fill. */
 type QuotedFill = { readonly tokenIn: string; readonly amountIn: bigint; readonly data: string };
 
 /**
- * Fills a quote from an account of its own, to which it gives what it pays with. @returns the block of the fill
- * @throws Error where the fill is reverted
+ * Fills a quote from an account of its own, after minting the tokens to pay with. @returns the block of the fill
+ * @throws Error if the fill is reverted
  */
 export async function fillFrom(
   provider: JsonRpcProvider,
@@ -65,7 +65,7 @@ export async function fillFrom(
   return receipt?.blockNumber ?? 0;
 }
 
-/** An account for which a development chain signs, with coins. */
+/** Gives an account coins, and has a development chain sign for it. */
 export async function impersonate(provider: JsonRpcProvider, address: string): Promise<JsonRpcSigner> {
   await provider.send('anvil_impersonateAccount', [address]);
   await giveCoins(provider, address);
@@ -76,12 +76,12 @@ export async function giveCoins(provider: JsonRpcProvider, address: string): Pro
   await provider.send('anvil_setBalance', [address, toBeHex(parseEther('1000'))]);
 }
 
-/** Makes a block, on a chain for development. Others make theirs by themselves. */
+/** Mines a block on a chain for development. Other chains refuse, and mine by themselves. */
 export async function mineNow(provider: JsonRpcProvider): Promise<void> {
   await provider.send('evm_mine', []).catch(() => undefined);
 }
 
-/** Sends all at once, so that it takes one block or two, and waits for it. @throws Error where one is reverted */
+/** Sends all calls at once, so that they take one block or two, and waits for them. @throws Error if one is reverted */
 export async function sendCalls(sender: Wallet | JsonRpcSigner, calls: readonly Call[]): Promise<void> {
   if (calls.length === 0) return;
   const firstNonce = await sender.getNonce();

@@ -18,7 +18,7 @@ export const gatewaySettings = {
   HEADER_BYTES_MAX: apiSettings.HEADER_BYTES_MAX,
   CONNECTIONS_PER_ADDRESS_MAX: apiSettings.CONNECTIONS_PER_ADDRESS_MAX,
   GATEWAY_REQUESTS_MAX: integer(
-    'Requests of one client address in a window; each 8 KiB of one count as one more',
+    'Requests of one client address in a window; each 8 KiB of a request count as one more',
     30_000,
     { min: 1 },
   ),
@@ -27,11 +27,11 @@ export const gatewaySettings = {
   INGRESS_URL: text('Where ingress answers, `http://host:port`'),
   QUERY_URL: text('Where query answers, `http://host:port`'),
   FEED_URL: text('Where feed answers, `http://host:port`'),
-  CONSOLE_PORT: port('Port of the console; none where CONSOLE_URL is empty', 0),
+  CONSOLE_PORT: port('Port of the console; none if CONSOLE_URL is empty', 0),
   CONSOLE_URL: text('Where feed serves the console, `http://host:port`', ''),
-  MAKERBOOK_DATA: text('Data folder of a stack on whose chain the page /docs can prepare makers', ''),
+  MAKERBOOK_DATA: text('Data folder of a local stack: the page /docs can prepare makers on its chain', ''),
   OPS_URLS: entries(
-    'Services that make up the readiness of the whole: `name=http://host:port`, comma-separated',
+    'Services that must all be ready for `/readyz`: `name=http://host:port`, comma-separated',
     /^([^=]+)=(.+)$/,
   ),
 };

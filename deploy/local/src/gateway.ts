@@ -4,7 +4,7 @@ import { openLocalStack } from './prepare-makers.js';
 import { type Route, readRoutes } from './route-requests.js';
 import { runGateway } from './run-gateway.js';
 
-/** The console, and the book that it reads, at a port for operators. */
+/** Routes of the operators' port: the console, and the book that it reads. */
 const consoleRoutes: readonly Route[] = [
   { path: '/console', match: 'prefix', service: 'feed' },
   { path: '/v0alpha/book', match: 'prefix', service: 'feed' },

@@ -11,14 +11,14 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-test('a part has the port of the last start', async () => {
+test('a part keeps the port of its last start', async () => {
   const first = new KeptPorts(folder);
   const ports = [await first.take('Kafka'), await first.take('Redis')];
   const second = new KeptPorts(folder);
   expect([await second.take('Kafka'), await second.take('Redis')]).toEqual(ports);
 });
 
-test('where another process listens there, it has another port', async () => {
+test('a part gets another port if another process listens on its own', async () => {
   const port = await new KeptPorts(folder).take('Kafka');
   const other = createServer();
   await new Promise<void>((resolve) => other.listen(port, '127.0.0.1', resolve));
@@ -29,7 +29,7 @@ test('where another process listens there, it has another port', async () => {
   }
 });
 
-test.each(['', 'null', '{"Kafka": "no port"}'])('a file that holds %j is made anew', async (content) => {
+test.each(['', 'null', '{"Kafka": "no port"}'])('a file of ports that holds %j is replaced', async (content) => {
   writeFileSync(join(folder, 'ports.json'), content);
   const port = await new KeptPorts(folder).take('Kafka');
   expect(await new KeptPorts(folder).take('Kafka')).toBe(port);

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { findFreePort, isPortFree } from '@makerbook/parts';
 
-/** Gives each part the port of the last start on this data folder, where the port is free, so that readers go on. */
+/** Gives each part its port of the last start on this data folder, if it is free, so that clients can continue. */
 export class KeptPorts {
   readonly #file: string;
   readonly #ports: Record<string, number>;
@@ -21,7 +21,7 @@ export class KeptPorts {
   }
 }
 
-/** Nothing where there is no such file, or no ports in it. */
+/** Returns no ports if there is no such file, or no ports in it. */
 function readPorts(file: string): Record<string, number> {
   try {
     const ports: unknown = JSON.parse(readFileSync(file, 'utf8'));

@@ -9,13 +9,13 @@ export const TEST_QUOTE_SIGNER = '0xa0ee7a142d267c1f36714e4a8f75612f20a79720';
 
 export type Signer = {
   readonly address: string;
-  /** How ingress finds the key. */
+  /** The variables that give ingress the key. */
   readonly environment: Readonly<Record<string, string>>;
 };
 
 /**
- * A key of the service: the configured one, else one that is made at the first start and kept.
- * @throws PartError when the setting or the file holds no key
+ * Returns a signer of the service. Its key is the configured one, or else one that the first start makes and keeps.
+ * @throws PartError if the setting or the file holds no key
  */
 export function keepSigner(
   settings: StackSettings,
@@ -33,7 +33,7 @@ function addressOf(source: string, key: string): string {
   try {
     return new Wallet(key.trim()).address.toLowerCase();
   } catch {
-    // The cause might quote the key.
+    // Leave out the cause: it might quote the key.
     throw new PartError('signer', `${source} holds no private key (0x and 64 hex digits): correct or remove it`);
   }
 }

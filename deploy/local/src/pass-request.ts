@@ -10,7 +10,7 @@ import { pipeline } from 'node:stream/promises';
 import { endWithClient, Refused } from '@makerbook/http';
 
 const SILENCE_MS_MAX = 30_000;
-/** Fields about one connection (RFC 9110, 7.6.1). `Expect` has been met: the body is here. */
+/** Fields about one connection (RFC 9110, 7.6.1), and `Expect`, which is met once the body is here. */
 const HOP_BY_HOP = new Set([
   'connection',
   'expect',
@@ -24,26 +24,26 @@ const HOP_BY_HOP = new Set([
   'upgrade',
 ]);
 
-/** The fields that are not about one connection: neither hop-by-hop by name, nor named by `Connection`. */
+/** Drops the fields about one connection: those that are hop-by-hop, and those that `Connection` names. */
 export function endToEnd(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   const named = new Set((headers.connection ?? '').split(',').map((name) => name.trim().toLowerCase()));
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !HOP_BY_HOP.has(name) && !named.has(name)));
 }
 
 export interface PassOptions {
-  /** The service, `http://host:port`. */
+  /** URL of the service, `http://host:port`. */
   readonly target: string;
   readonly agent: Agent;
-  /** Instead of those of the request. */
+  /** Headers to send instead of the request's. */
   readonly headers: IncomingHttpHeaders;
-  /** The whole body; undefined: none. */
+  /** The whole body. Undefined: none. */
   readonly body: Buffer | undefined;
 }
 
 /**
- * Asks a service what a client asked, and passes its answer on. A client that goes away ends the request to the
- * service.
- * @throws Refused 503, where the service does not answer; Error where its answer breaks off: the client's is cut then
+ * Sends a client's request to a service, and passes the answer on. If the client disconnects, the request to the
+ * service ends.
+ * @throws Refused 503 if the service does not answer; Error if its answer breaks off: cut the client's then
  */
 export async function passRequest(
   request: IncomingMessage,
@@ -57,7 +57,7 @@ export async function passRequest(
   const outgoing = ask({ agent, hostname, port, method, path: url, headers: { ...fields, ...length } });
   response.once('close', () => outgoing.destroy());
   outgoing.setTimeout(SILENCE_MS_MAX, () => outgoing.destroy(new Error(`silent for ${SILENCE_MS_MAX} ms`)));
-  // What comes behind the head of the answer is said by the answer too.
+  // After the head of the answer, the answer itself reports an error too.
   outgoing.on('error', () => undefined);
   outgoing.end(body);
   const answered = once(outgoing, 'response') as Promise<[IncomingMessage]>;

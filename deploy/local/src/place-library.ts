@@ -3,8 +3,8 @@ import { dirname } from 'node:path';
 import { fetchLibsecp256k1, PartError } from '@makerbook/parts';
 
 /**
- * `node place-library.js <file>`, by `bootstrap.mjs`: puts a current libsecp256k1 where `shared/signatures` looks for
- * it. Where there is none for this machine it does nothing.
+ * `node place-library.js <file>`, run by `bootstrap.mjs`. Puts a current libsecp256k1 where `shared/signatures` looks
+ * for it. Does nothing if there is none for this machine.
  */
 const [, , target = ''] = process.argv;
 try {
@@ -16,7 +16,7 @@ try {
   process.exitCode = 1;
 }
 
-/** A process that has loaded the file before keeps what it has. */
+/** Replaces the library. A process that has loaded the old file keeps it. */
 function place(library: string): void {
   mkdirSync(dirname(target), { recursive: true });
   const unfinished = `${target}.${process.pid}`;

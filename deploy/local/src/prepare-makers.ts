@@ -10,7 +10,7 @@ const loopback = /^(::ffff:)?127\.|^::1$/;
 /**
  * Serves the makers' pages and the operators' console on a stack with a chain of its own, to this machine alone.
  * @param folder the stack's data folder
- * @param environment of the operator's commands
+ * @param environment environment of the operator's commands
  */
 export function openLocalStack(folder: string, environment: Readonly<Record<string, string | undefined>>) {
   const tell = tellStack(folder);
@@ -33,10 +33,10 @@ function tellStack(folder: string): Router {
   return router;
 }
 
-/** A new maker of /docs is put on the whitelist, given coins and tokens, and the contract is approved. */
+/** Puts a new maker of /docs on the whitelist, gives it coins and tokens, and approves the contract for it. */
 function prepareMakers(folder: string, environment: Readonly<Record<string, string | undefined>>): Router {
   const router = express.Router();
-  // Not POST: a page of another origin can send that unasked.
+  // Take no POST: a page of another origin can send one without asking first.
   router.put('/local/makers/:maker', async (request, response, next) => {
     const stack = readStackFile(folder);
     const maker = request.params.maker.toLowerCase();

@@ -32,7 +32,7 @@ describe('the contracts of the services', () => {
     rpc.destroy();
   });
 
-  test('are others for another service name', async () => {
+  test('are different for another service name', async () => {
     const second = await deploy(chain.rpcUrl, 'Otherbook');
     expect(second.limitOrderProtocol).not.toBe((await provide({})).limitOrderProtocol);
   });
@@ -46,7 +46,7 @@ describe('the contracts of the services', () => {
     expect(await provide({ [setting]: elsewhere })).toEqual({ ...deployed, [contract]: elsewhere });
   });
 
-  test('are deployed by a key on a chain that is none for development, and its account becomes a maker', async () => {
+  test('are deployed with the given key on a chain not for development, and its account gets tokens', async () => {
     const rpc = new JsonRpcProvider(chain.rpcUrl, 8217, { staticNetwork: true, cacheTimeout: -1 });
     const account = Wallet.createRandom();
     await rpc.send('anvil_setBalance', [account.address, toBeHex(parseEther('10'))]);
@@ -73,7 +73,7 @@ describe('the contracts of the services', () => {
     }
   });
 
-  test('are not deployed on a chain that has them: then Multicall3 is at its well-known address', async () => {
+  test('are not deployed if they are given, and Multicall3 is then at its well-known address', async () => {
     const given = { RPC_URL: 'http://127.0.0.1:9', LIMIT_ORDER_PROTOCOL_ADDRESS: elsewhere };
     const contracts = { limitOrderProtocol: elsewhere, navigator: `0x${'0'.repeat(40)}`, tokens: [], pools: [] };
     const multicall = '0xca11bde05977b3631167028862be2a173976ca11';

@@ -6,11 +6,11 @@ import { TEST_QUOTE_SIGNER } from './keep-signer.js';
 import { given, type StackSettings } from './stack-env.js';
 
 /**
- * The contracts that the services use. They are deployed on the stack's own chain, and on one that accepts deployments;
- * a contract whose address is configured is used instead of the deployed one.
+ * Returns the contracts that the services use. It deploys them on the stack's own chain, and on a chain that accepts
+ * deployments. A contract whose address is configured replaces the deployed one.
  * @param rpcUrl nodes of the chain, comma-separated
  * @param ownSigner address of the service's own quote-signer key
- * @throws PartError when they cannot be deployed
+ * @throws PartError if it cannot deploy them
  */
 export async function provideContracts(
   settings: StackSettings,
@@ -18,7 +18,7 @@ export async function provideContracts(
   ownSigner: string,
 ): Promise<DeployedContracts> {
   const isByKey = settings.DEPLOYER_KEY !== '' && given(settings.RPC_URL) !== undefined;
-  // The key of the test account is public.
+  // Given a deployer's key, leave out the test account, whose key is public.
   const quoteSigners = given(settings.QUOTE_SIGNERS) ?? (isByKey ? [ownSigner] : [ownSigner, TEST_QUOTE_SIGNER]);
   const limitOrderProtocol = given(settings.LIMIT_ORDER_PROTOCOL_ADDRESS);
   const multicall = unlessZero(settings.MULTICALL_ADDRESS);

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 const CHECK_INTERVAL_MS = 30_000;
 
 /**
- * Keeps a folder of logs bounded: each log of the last run becomes `<name>.log.1`, which replaces the one before, and a
- * log that grows beyond `bytesMax` is cut to nothing while it is written.
+ * Keeps a folder of logs small. Each log of the last run becomes `<name>.log.1` and replaces the one before. A log that
+ * grows beyond `bytesMax` is emptied while it is written.
  * @returns a function that ends the checks
  */
 export function rotateLogs(folder: string, bytesMax: number, checkIntervalMs = CHECK_INTERVAL_MS): () => void {
@@ -13,7 +13,7 @@ export function rotateLogs(folder: string, bytesMax: number, checkIntervalMs = C
   for (const log of logsIn(folder)) renameSync(log, `${log}.1`);
   const timer = setInterval(() => {
     for (const log of logsIn(folder)) {
-      // Writers append, so they go on at the new end.
+      // Writers append, so they continue at the new end.
       if ((statSync(log, { throwIfNoEntry: false })?.size ?? 0) > bytesMax) truncateSync(log);
     }
   }, checkIntervalMs).unref();

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { readRoutes, routeOf } from './route-requests.js';
 
 const routes = readRoutes();
-/** A gateway that compares what is decoded would take them for the paths of another service. */
+/** A gateway that compares decoded paths would take these for paths of another service. */
 const oddPaths = [
   '/v0alpha/book/..%2flimit-orders',
   '/v0alpha/book/../limit-orders',

@@ -18,8 +18,8 @@ export type Route = z.infer<typeof routeSchema>;
 export type RoutedService = Route['service'];
 
 /**
- * The routing table that all gateways are made from: `deploy/routes.json`. The first route that fits counts.
- * @throws Error when the file is not such a table
+ * Reads `deploy/routes.json`, the routing table of all gateways. The first route that fits counts.
+ * @throws Error if the file is not such a table
  */
 export function readRoutes(): readonly Route[] {
   const file = join(import.meta.dirname, '..', '..', 'routes.json');
@@ -27,9 +27,9 @@ export function readRoutes(): readonly Route[] {
 }
 
 /**
- * Which service a request belongs to.
- * @param path without the query string, as it came in
- * @returns undefined where no route matches
+ * Returns the service that a request belongs to.
+ * @param path path as it came in, without the query string
+ * @returns undefined if no route matches
  */
 export function routeOf(routes: readonly Route[], method: string, path: string): RoutedService | undefined {
   if (oddPath.test(path)) return undefined;

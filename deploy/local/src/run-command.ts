@@ -7,14 +7,14 @@ import { entryOf } from './start-services.js';
 import { readProcessesFile, readStackFile } from './write-stack-files.js';
 
 /**
- * Runs a command on the running stack, or on KAFKA_BROKERS (and DATABASE_URL) when given: `verify` and `rebuild` of the
- * projector, else one of the operator (`topics`, `makers …`, `parked …`, `log …`, `doctor`).
+ * Runs a command on the running stack, or on KAFKA_BROKERS (and DATABASE_URL) if given: `verify` or `rebuild` of the
+ * projector, or else one of the operator (`topics`, `makers …`, `parked …`, `log …`, `doctor`).
  */
 const words = process.argv.slice(2);
 const folder = resolve(readStackEnvironment(process.env).MAKERBOOK_DATA);
 const env = commandEnvironment(words[0], process.env, readStackFile(folder), readProcessesFile(folder));
 const isOfProjector = words[0] === 'verify' || words[0] === 'rebuild';
-// The command itself prints its usage, and refuses words that it does not know.
+// The command itself prints its usage, and refuses unknown words.
 const isCommand = isOfProjector ? words.length === 1 : 'do' in parseCommand(words);
 const needsKafka = words[0] !== 'contracts';
 if (!env['KAFKA_BROKERS'] && isCommand && needsKafka) {

@@ -88,7 +88,7 @@ describe('the gateway', () => {
     expect(await response.text()).toMatch(/^1\.2\.3\.4, (::ffff:)?127\.0\.0\.1$/);
   });
 
-  test('drops what is about one connection, and what Connection names, in both directions', async () => {
+  test('drops headers about one connection, and those that Connection names, in both directions', async () => {
     answerIngress = (request, response) => {
       const fields = {
         Connection: 'close, X-Named',
@@ -136,7 +136,7 @@ describe('the gateway', () => {
     expect(seen).toMatchObject({ connection: 'keep-alive' });
   });
 
-  test('answers 500 or 503, and goes on, where what a service says cannot be passed on', async () => {
+  test('answers 500 or 503, and goes on, if the answer of a service cannot be passed on', async () => {
     const odd = createTcpServer((socket) => {
       socket.once('data', () => socket.end(answers.pop() ?? ''));
       socket.on('error', () => undefined);
@@ -155,7 +155,7 @@ describe('the gateway', () => {
     await new Promise((resolve) => odd.close(resolve));
   });
 
-  test('keeps its connections to a service, also when clients close theirs', async () => {
+  test('keeps its connections to a service, even when clients close theirs', async () => {
     sockets.clear();
     for (let index = 0; index < 5; index += 1) {
       await (await fetch(`${base}/v0/x`, { headers: { connection: 'close' } })).text();
@@ -163,7 +163,7 @@ describe('the gateway', () => {
     expect(sockets.size).toBeLessThanOrEqual(1);
   });
 
-  test('takes a request to its service when it is whole: a slow body holds nothing but its own socket', async () => {
+  test('passes a request on only once it is whole, so that a slow body holds only its own socket', async () => {
     const asked: string[] = [];
     answerIngress = (request, response) => {
       text(request).then(
@@ -188,7 +188,7 @@ describe('the gateway', () => {
     for (const socket of [...slow, chunked]) socket.destroy();
   });
 
-  test('answers 503 when the service dies before it answered, and cuts the connection when it dies within', async () => {
+  test('answers 503 if the service dies before its answer, and cuts the connection if it dies during it', async () => {
     answerIngress = (request) => void request.socket.destroy();
     expect((await fetch(`${base}/v0/x`, { method: 'POST', body: 'x' })).status).toBe(503);
     answerIngress = (request, response) => {
@@ -214,7 +214,7 @@ describe('the gateway', () => {
   test.each([
     ['closes its side', (socket: Socket) => void socket.end()],
     ['is gone', (socket: Socket) => void socket.destroy()],
-  ])('ends a stream as soon as its client %s, though nothing is sent on it', async (_, leave) => {
+  ])('ends a stream as soon as its client %s, even if nothing is sent on it', async (_, leave) => {
     const arrived = Promise.withResolvers<ServerResponse>();
     answerIngress = (_request, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' }).write(':\n\n');
@@ -227,7 +227,7 @@ describe('the gateway', () => {
     await closed;
   });
 
-  test('is ready when all services are, and names the one that is not; it asks them once a second', async () => {
+  test('is ready when all services are, names one that is not, and asks each at most once a second', async () => {
     let asked = 0;
     answerIngress = (_request, response) => {
       asked += 1;
@@ -244,13 +244,13 @@ describe('the gateway', () => {
     expect((await fetch(`${base}/livez`)).status).toBe(200);
   });
 
-  test('counts what a client asks for, whatever it is', async () => {
+  test('limits the requests of a client to all paths, and counts a large body as several', async () => {
     const strict = await runGateway({ ...settings, GATEWAY_REQUESTS_MAX: 5 }, readRoutes(), () => undefined);
     const paths = ['/livez', '/readyz', '/v0/x', '/nowhere', '/livez', '/livez', '/v0/x'];
     const answers = await Promise.all(paths.map((path) => fetch(`http://127.0.0.1:${strict.port}${path}`)));
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(2);
     await strict.stop();
-    // Each 8 KiB counts as one more.
+    // Each 8 KiB of the body counts as one more request.
     const other = await runGateway({ ...settings, GATEWAY_REQUESTS_MAX: 5 }, readRoutes(), () => undefined);
     const post = () => fetch(`http://127.0.0.1:${other.port}/v0/x`, { method: 'POST', body: 'x'.repeat(33_000) });
     expect([(await post()).status, (await post()).status]).toEqual([200, 429]);
@@ -258,7 +258,7 @@ describe('the gateway', () => {
   });
 });
 
-/** All that is answered until the connection is closed. */
+/** Reads everything that is answered until the connection is closed. */
 async function textOf(socket: Socket): Promise<string> {
   let answer = '';
   socket.on('data', (chunk) => (answer += chunk.toString('latin1')));

@@ -19,25 +19,25 @@ import { endToEnd, passRequest } from './pass-request.js';
 import { type Route, routeOf } from './route-requests.js';
 
 const REQUEST_TIMEOUT_MS = 10_000;
-/** More than the connections of one address, each of which has one request under way: no client can take them all. */
+/** Above the connection limit of one address: each has one request in flight, so no client can take all sockets. */
 const UPSTREAM_SOCKETS_MAX = 1_024;
 const READINESS_AGE_MS_MAX = 1_000;
 const DRAIN_MS = 10_000;
 
 export type Gateway = {
   readonly port: number;
-  /** Takes no new requests, lets those under way finish, cuts what is left after 10 s. */
+  /** Takes no new requests, lets those in flight finish, and cuts those that are left after 10 s. */
   stop(): Promise<void>;
 };
 
 /**
- * The one base URL: passes each request to the service that its method and path belong to, unchanged, once it has
- * arrived whole: a slow client holds its own socket and nothing else. Answers `/livez` and `/readyz` for the stack.
- * Errors of its own are `application/problem+json`.
- * @param settings those that name a service are read at each request
+ * Serves the one base URL. Passes each request unchanged to the service that its method and path belong to, once the
+ * request has arrived whole: a slow client holds its own socket alone. Answers `/livez` and `/readyz` for the stack.
+ * Its own errors are `application/problem+json`.
+ * @param settings each request reads those that name a service again
  * @param log takes a line about each request that a service did not answer, or that failed here
- * @param local answers what is about this stack alone
- * @throws where the port cannot be had
+ * @param local answers requests about this stack alone
+ * @throws if it cannot listen on the port
  */
 export async function runGateway(
   settings: GatewaySettings,
@@ -56,7 +56,7 @@ export async function runGateway(
   app.disable('etag');
   app.set('query parser', false);
   app.use(nameRequest);
-  // For its own answers; those of the services have their own.
+  // Set CORS headers on the gateway's own answers. Those of the services have theirs.
   for (const handler of allowOrigins(settings.CORS_ORIGINS)) app.use(handler);
   app.use(limitClients(limit, 'gateway', settings.BODY_BYTES_MAX, refuse));
   app.get('/livez', (_request, response) => void response.json({ status: 'ok', checks: {} }));
@@ -79,13 +79,13 @@ export async function runGateway(
   app.use((error: unknown, request: Request, response: Response, _next: NextFunction) => {
     const isRefused = error instanceof Refused;
     const { status, code } = error as { status?: number; code?: string };
-    // A path that is no URL: Express reports it with a status below 500.
+    // Express reports a malformed path with status 400.
     const isClients = isRefused || status === 400;
     const isClientGone = response.destroyed && (isRefused || code === 'ERR_STREAM_PREMATURE_CLOSE');
     if (isClientGone) return;
     if (isRefused && error.refusal.code === 'unavailable') log(`${request.method} ${request.path}: ${error.message}`);
     if (!isClients) logError(error);
-    // Where a part of the answer is sent, a cut connection alone shows that the rest is missing.
+    // If part of the answer is sent, only a cut connection shows that the rest is missing.
     if (response.headersSent) return void response.destroy();
     const other: Refusal = isClients ? { code: 'invalid_request', detail: 'the path is not well-formed' } : internal;
     refuse(request, response, isRefused ? error.refusal : other);
@@ -115,7 +115,7 @@ function nameRequest(request: Request, _response: Response, next: NextFunction):
   next();
 }
 
-/** X-Forwarded-For with the client's address last. With TRUSTED_PROXY_HOPS=1 services use the last entry. */
+/** Appends the client's address to X-Forwarded-For. With TRUSTED_PROXY_HOPS=1 services use the last entry. */
 function addClient(fields: IncomingHttpHeaders, { socket }: Request): string {
   return [fields['x-forwarded-for'] ?? [], socket.remoteAddress ?? ''].flat().join(', ');
 }

@@ -29,13 +29,13 @@ import {
   writeStackFile,
 } from './write-stack-files.js';
 
-/** Settings that commands beside the stack share with it, and those with another default than in production. */
+/** Defaults of `SHARED_SETTINGS`, and defaults that differ from production. */
 const LOCAL_DEFAULTS = {
   PARTITIONS: '12',
   TOPIC_PREFIX: '',
   REDIS_KEY_PREFIX: 'mb:',
   TRUSTED_PROXY_HOPS: '1',
-  // No metrics are scraped here: a watcher that halts ends at once, so that its restart shows the reason.
+  // Nobody scrapes metrics here: a halted watcher ends at once, and its restart shows the reason.
   HALT_LINGER_MS: '0',
   CONSOLE: 'on',
   LOG_LEVEL: 'info',
@@ -45,23 +45,23 @@ const LOCAL_DEFAULTS = {
 const SHARED_SETTINGS = ['PARTITIONS', 'TOPIC_PREFIX', 'REDIS_KEY_PREFIX', 'TOPIC_REPLICATION_FACTOR'] as const;
 
 export type Stack = {
-  /** What is in `stack.json`. */
+  /** The content of `stack.json`. */
   readonly addresses: StackFile;
 };
 
-/** Everything that `npm start` runs, from the parts to the gateway: started in this order, stopped in the reverse. */
+/** Everything that `npm start` runs, from the parts to the gateway. It stops in the reverse order. */
 export type StackRun = {
-  /** Resolves when every service is ready; rejects with PartError when something cannot start, and stops the rest. */
+  /** Resolves when every service is ready. If something cannot start, stops the rest and rejects with PartError. */
   readonly ready: Promise<Stack>;
-  /** Stops everything, also in the middle of the start. Harmless when repeated. */
+  /** Stops everything, even in the middle of the start. Can be repeated. */
   stop(): Promise<void>;
 };
 
 /**
  * Starts the whole stack on a data folder.
- * @param environment reaches the services, except what the stack decides
+ * @param environment environment of the services, except for variables that the stack sets
  * @param report takes one line at a time for the terminal
- * @param own environment of single services, by name, put over the others': for tests
+ * @param own variables of single services, keyed by name, which override the others; for tests
  */
 export function runStack(
   settings: StackSettings,
@@ -73,7 +73,7 @@ export function runStack(
   const closing: (() => void | Promise<void>)[] = [];
   const stopped = new AbortController();
   let stopping: Promise<void> | undefined;
-  /** Close what was opened last first, and then stop the parts that are still starting. */
+  /** Closes what was opened last first, then stops the parts that are still starting. */
   function* steps() {
     yield* closing.reverse();
     yield stopLivingParts;
@@ -161,14 +161,14 @@ async function start(
     services.push(service);
     stopInReverse(service);
   });
-  // Its key is public: on no chain but the stack's own is it admitted.
+  // The key of the example's maker is public: admit it on the stack's own chain alone.
   const isOwnChain = given(settings.RPC_URL) === undefined;
   const { DEPLOYER_KEY: key } = settings;
   const maker = isOwnChain ? EXAMPLE_MAKER : key === '' ? undefined : accountOf(key);
   const admission = maker === undefined ? undefined : admitMaker(maker, env, signal);
   await Promise.all([awaitReadiness(services, signal), admission]);
   signal.throwIfAborted();
-  // Found now, for another stack could take them while the parts start.
+  // Choose the ports this late: another stack could take them while the parts start.
   const [port, consolePort] = await choosePorts(asked);
   const gatewayEnv = {
     ...env,
@@ -189,7 +189,7 @@ async function start(
   return { addresses: stackFile };
 }
 
-/** That of the base URL, and for the console the one behind it, where that is free. */
+/** Chooses the port of the base URL, and for the console the next port if that is free. */
 async function choosePorts(asked: number): Promise<readonly [port: number, consolePort: number]> {
   const isNextFree = asked !== 0 && asked < 65_535 && (await isPortFree(asked + 1, LOOPBACK));
   return [asked === 0 ? await findFreePort() : asked, isNextFree ? asked + 1 : await findFreePort()];
@@ -255,7 +255,7 @@ function describeStack(
   return {
     baseUrl: `http://${LOOPBACK}:${port}`,
     ...addresses,
-    // The preferred node: clients take one.
+    // Clients take one node: name the preferred one.
     rpcUrl: addresses.rpcUrl.split(',')[0] ?? addresses.rpcUrl,
     chainId: settings.CHAIN_ID,
     serviceName: settings.SERVICE_NAME,

@@ -9,7 +9,7 @@ import { COUNTS_FILE_VARIABLE, type Counts } from './count-tests.js';
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 const UNUSED_TRIES = 50;
 const UNUSED_WAIT_MS = 200;
-/** Files that start a whole stack or several brokers. Two at once keep each other from their time limits. */
+/** Files that start a whole stack or several brokers. Two at once make each other miss their time limits. */
 const LARGE = '/test/dist/|/kafka/dist/cluster/';
 const bin = (name: string) => join(ROOT, 'node_modules', '.bin', name);
 
@@ -23,9 +23,9 @@ const { values, positionals: words } = readWords(USAGE, {
   title: { type: 'string', short: 't' },
   unit: { type: 'boolean', default: false },
 });
-/** Words and title, as Jest takes them. Sources are named, and their emitted files are run. */
+/** Words and title as arguments of Jest. The words name sources, but Jest runs their emitted files. */
 const chosen = [
-  // With -t, a file without a matching test has started its parts, and Jest does not run its afterAll.
+  // With -t, a file without a matching test starts its parts too, but Jest does not run its afterAll.
   ...(values.title === undefined ? [] : ['-t', values.title, '--forceExit']),
   ...(words.length === 0 ? [] : ['--', ...words.map(emittedPath)]),
 ];
@@ -54,7 +54,7 @@ if (isStopping) report('stopped before the end');
 console.log(`tests: ${passed} passed, ${failed} failed`);
 process.exit(isClean && !isStopping && failed === 0 && passed > 0 ? 0 : 1);
 
-/** The runs of Jest of each step go side by side. */
+/** Jest runs the runs of one step side by side. */
 function steps(): { title: string; runs: string[][] }[] {
   if (chosen.length > 0) {
     const projects = values.unit ? ['unit'] : ['unit', 'live'];
@@ -62,10 +62,10 @@ function steps(): { title: string; runs: string[][] }[] {
     return [{ title: `tests: ${process.argv.slice(2).join(' ')}`, runs }];
   }
   const unit = { title: 'unit tests', runs: [['--selectProjects', 'unit', '--maxWorkers=2']] };
-  // With a limit even one worker is a process of its own, and what a file leaves behind does not keep Jest.
+  // With a memory limit even a single worker is a process of its own: what a file leaves behind does not hold up Jest.
   const oneByOne = ['--selectProjects', 'live', '--maxWorkers=1', '--workerIdleMemoryLimit=2GB'];
   const live = {
-    title: 'live tests: real Kafka, Postgres, Redis and chains, and the whole stack; the large ones beside the others',
+    title: 'live tests: real Kafka, Postgres, Redis and chains, and the whole stack; large ones beside the others',
     runs: [
       [...oneByOne, `--testPathPatterns=${LARGE}`],
       [...oneByOne, '--testPathIgnorePatterns=/node_modules/', `--testPathIgnorePatterns=${LARGE}`],
@@ -93,7 +93,7 @@ async function check(): Promise<boolean> {
 }
 
 async function runJest(args: readonly string[]): Promise<Counts> {
-  // Temporary files of the tests are removed with this folder, also after an interruption.
+  // Temporary files of the tests go into this folder and are removed with it, even after an interruption.
   const folder = mkdtempSync(join(tmpdir(), 'makerbook-run-'));
   chmodSync(folder, 0o711);
   const file = join(folder, 'counts.json');
@@ -109,7 +109,7 @@ async function runJest(args: readonly string[]): Promise<Counts> {
   }
 }
 
-/** After an interrupted run its parts are still being stopped, and write their last files. */
+/** Waits for the parts of an interrupted run, which are still stopping and write their last files. */
 async function removeWhenUnused(folder: string): Promise<void> {
   const isUsed = () => (spawnSync('ps', ['-A', '-o', 'args='], { encoding: 'utf8' }).stdout ?? '').includes(folder);
   for (let tries = 0; tries < UNUSED_TRIES && isUsed(); tries += 1) await delay(UNUSED_WAIT_MS);

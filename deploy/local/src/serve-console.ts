@@ -16,10 +16,10 @@ const fill = z.object({
 });
 
 /**
- * Serves what the page /console needs on a stack with a chain of its own: it fills a quote, and it shows the decisions
- * about a maker, blocks and transactions of the node, and the runbook.
+ * Serves what the page /console needs on a stack with a chain of its own. It fills quotes. It shows the decisions about
+ * a maker, the blocks and transactions of the node, and the runbook.
  * @param folder the stack's data folder
- * @param environment of the operator's commands
+ * @param environment environment of the operator's commands
  */
 export function serveConsole(folder: string, environment: Readonly<Record<string, string | undefined>>): Router {
   const router = express.Router();

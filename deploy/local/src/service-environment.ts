@@ -6,10 +6,10 @@ import type { Addresses } from './start-parts.js';
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 export const LOOPBACK = '127.0.0.1';
-/** A page of another name that leads to this machine must not reach the faucet (DNS rebinding). */
+/** Host names to accept. A page whose own name resolves to this machine must not reach the faucet (DNS rebinding). */
 const LOCAL_NAMES = ['localhost', LOOPBACK, '[::1]'];
 
-/** Returns the variables of every service of the stack. @param shared those that the stack's own are put over */
+/** Returns the variables of every service of the stack. @param shared variables, which the stack's own override */
 export function serviceEnvironment(
   shared: Environment,
   settings: StackSettings,
@@ -23,12 +23,12 @@ export function serviceEnvironment(
     REDIS_URL: addresses.redisUrl,
     RPC_URL: addresses.rpcUrl,
     WALLET_RPC_URL: given(settings.WALLET_RPC_URL) ?? addresses.rpcUrl,
-    // The chain that is started here announces a block as soon as it is mined.
+    // The stack's own chain announces a block as soon as it is mined.
     ...(given(settings.RPC_URL) === undefined && {
       RPC_WS_URL: addresses.rpcUrl.replace(/^http/, 'ws'),
       CONSOLE_LINKS: 'runbook=/local/runbook#{},block=/local/chain/{},transaction=/local/chain/{}',
     }),
-    // Behind the gateway, the only one that other machines may reach.
+    // Other machines may reach the gateway alone.
     HOST: LOOPBACK,
     HOST_NAMES: [...LOCAL_NAMES, ...settings.HOST_NAMES].join(','),
     CHAIN_ID: String(settings.CHAIN_ID),

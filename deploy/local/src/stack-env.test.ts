@@ -12,7 +12,7 @@ const address = '0x19e7e376e7c213b7e7e7e46cc70a5dd086daff2a';
 const folder = mkdtempSync(join(tmpdir(), 'makerbook-stack-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test('the services inherit the environment, but for secrets, which they get from the stack once', () => {
+test('the services inherit the environment without the secrets that the stack reads itself', () => {
   const given = {
     KAFKA_SASL_PASSWORD_FILE: '/kafka',
     DATABASE_URL_FILE: '/database',
@@ -25,7 +25,7 @@ test('the services inherit the environment, but for secrets, which they get from
   expect(inheritedOf(given)).toEqual({ KAFKA_SASL_PASSWORD_FILE: '/kafka', CHAIN_ID: '1001' });
 });
 
-test('addresses are taken as the services take them: of any case, and with spaces between them', async () => {
+test('addresses are accepted as by the services, in any case and with spaces between them', async () => {
   const elsewhere = { RPC_URL: 'http://node', LIMIT_ORDER_PROTOCOL_ADDRESS: `0x${'Ab'.repeat(20)}` };
   const signers = `0x${'Cd'.repeat(20)}, 0x${'ef'.repeat(20)},`;
   const settings = readStackEnvironment({ ...elsewhere, QUOTE_SIGNERS: signers });
@@ -38,7 +38,7 @@ test('addresses are taken as the services take them: of any case, and with space
 });
 
 test.each(['QUOTE_SIGNERS', 'RECEIPT_SIGNERS', 'LIMIT_ORDER_PROTOCOL_ADDRESS'])(
-  'a %s that is none is refused before anything starts',
+  'a wrong %s is refused before anything starts',
   (name) => {
     expect(() => readStackEnvironment({ [name]: '0x12' })).toThrow(new RegExp(`${name}=0x12: must be .*20-byte hex`));
   },
@@ -46,7 +46,7 @@ test.each(['QUOTE_SIGNERS', 'RECEIPT_SIGNERS', 'LIMIT_ORDER_PROTOCOL_ADDRESS'])(
 
 const names = ['QUOTE_SIGNER_KEY', 'RECEIPT_SIGNER_KEY'] as const;
 
-test.each(names)('a %s that is given is used, from a file too', (name) => {
+test.each(names)('a given %s is used, also from a file', (name) => {
   const file = join(folder, 'given');
   writeFileSync(file, `${key}\n`);
   for (const environment of [{ [name]: key }, { [`${name}_FILE`]: file }]) {
@@ -56,7 +56,7 @@ test.each(names)('a %s that is given is used, from a file too', (name) => {
 });
 
 test.each(names)(
-  'a %s that is not is made at the first start, and kept in a file that its owner alone may read',
+  'a missing %s is made at the first start, and is kept in a file that only its owner may read',
   (name) => {
     const first = keepSigner(readStackEnvironment({}), name, folder);
     const file = first.environment[`${name}_FILE`] ?? '';
@@ -69,7 +69,7 @@ test.each(names)(
   },
 );
 
-test('what is no key is refused, in a sentence that does not hold it', () => {
+test('a value that is not a key is refused in a sentence that does not show it', () => {
   const settings = readStackEnvironment({ QUOTE_SIGNER_KEY: `${key}f` });
   expect(() => keepSigner(settings, 'QUOTE_SIGNER_KEY', folder)).toThrow(/^QUOTE_SIGNER_KEY holds no private key/);
 });

@@ -18,7 +18,7 @@ import { z } from 'zod';
 
 const own = 'own';
 
-/** The same setting; `own` unless it is given. */
+/** Makes `own` the default of a setting. */
 const ownUnless = <T>({ schema, ...rest }: Setting<T>): Setting<T | typeof own> => ({
   ...rest,
   fallback: own,
@@ -40,20 +40,20 @@ export const stackSettings = {
     '127.0.0.1',
   ),
   HOST_NAMES: list(
-    'Names by which it may be asked besides those of this machine, comma-separated, where `HOST` opens it',
+    'If `HOST` opens it: names for the `Host` of requests besides those of this machine, comma-separated',
     '',
   ),
   MAKERBOOK_DATA: text('Folder for the data and logs of everything', '.local'),
   KAFKA_BROKERS: text('Used instead of a Kafka of its own', own),
-  KAFKA_NODES: integer('Brokers of a Kafka of its own. Of 3 any one may be lost', 1, { min: 1, max: 3 }),
+  KAFKA_NODES: integer('Brokers of a Kafka of its own. With 3, any one may be lost', 1, { min: 1, max: 3 }),
   DATABASE_URL: secret('Used instead of a Postgres of its own', own),
   REDIS_URL: secret('Used instead of a Redis of its own', own),
   RPC_URL: secret('Used instead of a chain of its own', own),
   DEPLOYER_KEY: privateKey(
-    'With `RPC_URL`: the key of an account with coins there, by which the contracts are deployed. It becomes a maker',
+    'With `RPC_URL`: the key of an account with coins there. It deploys the contracts and becomes a maker',
     '',
   ),
-  WALLET_RPC_URL: secret('Nodes by which contract wallets are asked; `own`: the chain; empty: keys alone sign', ''),
+  WALLET_RPC_URL: secret('Nodes through which contract wallets are asked; `own`: the chain; empty: only keys sign', ''),
   SERVICE_NAME: text('The EIP-712 domain name is `<SERVICE_NAME> Limit Order Protocol`', 'Makerbook'),
   CHAIN_ID: integer('Id of the chain', 8217, { min: 1 }),
   LIMIT_ORDER_PROTOCOL_ADDRESS: ownUnless(
@@ -84,12 +84,12 @@ export function readStackEnvironment(environment: Record<string, string | undefi
   return readSettings(stackSettings, environment);
 }
 
-/** The value that was given, or undefined where the stack starts its own. */
+/** Returns the given value, or undefined if the stack starts its own part. */
 export function given<T>(value: T): Exclude<T, typeof own> | undefined {
   return value === own ? undefined : (value as Exclude<T, typeof own>);
 }
 
-/** The environment of the services: without npm's part, and without secrets, which the stack has read itself. */
+/** Returns the environment of the services, without npm's variables and without the secrets that the stack has read. */
 export function inheritedOf(
   environment: Readonly<Record<string, string | undefined>>,
 ): Readonly<Record<string, string | undefined>> {

@@ -6,7 +6,7 @@ import { readStackEnvironment } from './stack-env.js';
 import { startParts } from './start-parts.js';
 import type { Supervised } from './supervise.js';
 
-/** By Kafka's own settings it is 9 s and more. */
+/** With Kafka's default settings the wait is at least 9 s. */
 const SESSION_WAIT_MS_MAX = 5_000;
 const elsewhere = { DATABASE_URL: 'postgres://elsewhere', REDIS_URL: 'redis://elsewhere', RPC_URL: 'http://elsewhere' };
 const data = mkdtempSync(join(tmpdir(), 'makerbook-parts-'));
@@ -18,7 +18,7 @@ afterAll(async () => {
   rmSync(data, { recursive: true, force: true });
 });
 
-test('a broker that was killed waits only shortly for the session of its former self', async () => {
+test('a broker that is started again after a kill waits less than five seconds for its old session', async () => {
   const { promise: isBack, resolve: back } = Promise.withResolvers<void>();
   const report = (line: string) => (line === 'Kafka was started again' ? back() : undefined);
   await startParts(
@@ -32,7 +32,7 @@ test('a broker that was killed waits only shortly for the session of its former 
   expect(readWait(readFileSync(join(data, 'logs', 'kafka.log'), 'utf8'))).toBeLessThan(SESSION_WAIT_MS_MAX);
 });
 
-/** Milliseconds for which the broker that wrote the last lines waited for its controller. */
+/** Milliseconds for which the last started broker waited for its controller. */
 function readWait(log: string): number {
   const [began = NaN, ended = NaN] = ['Waiting', 'Finished waiting'].map((words) => {
     const line = log.split('\n').findLast((each) => each.includes(`${words} for the controller to acknowledge`));

@@ -6,8 +6,8 @@ import { type Supervised, type Supervision, supervise } from './supervise.js';
 
 const BLOCK_TIME_SECONDS = 1;
 /**
- * A dead broker is replaced, or may come back, when its session has ended: by Kafka's own settings after 9 s. Until
- * then the same broker that is started again waits for its former self.
+ * A dead broker is replaced, or may come back, when its session has ended. Kafka's default is 9 s. Until then, a broker
+ * that is started again waits for its former self.
  */
 const SHORT_SESSIONS = { 'broker.session.timeout.ms': '1500', 'broker.heartbeat.interval.ms': '250' };
 
@@ -21,7 +21,7 @@ export type Addresses = {
 /** Where the parts keep their data and their logs. */
 export type Folders = { readonly data: string; readonly logs: string };
 
-/** The parts that {@link startParts} starts: those without a given address. */
+/** Names the parts that {@link startParts} starts: those without a given address. */
 export function namesOfOwnParts(settings: StackSettings): string[] {
   const { KAFKA_BROKERS, DATABASE_URL, REDIS_URL, RPC_URL } = settings;
   const parts = { Kafka: KAFKA_BROKERS, Postgres: DATABASE_URL, Redis: REDIS_URL, 'a chain': RPC_URL };
@@ -31,8 +31,8 @@ export function namesOfOwnParts(settings: StackSettings): string[] {
 /**
  * Starts Kafka, Postgres, Redis and a chain side by side, except those whose address is given.
  * A part that ends is started again at the same address.
- * @param keep takes each part as soon as it runs, also when another one fails
- * @throws PartError of the first that cannot start
+ * @param keep takes each part as soon as it runs, even if another one fails
+ * @throws PartError of the first part that cannot start
  */
 export async function startParts(
   settings: StackSettings,
@@ -85,7 +85,7 @@ export async function startParts(
   return { kafkaBrokers, databaseUrl, redisUrl, rpcUrl };
 }
 
-/** Waits for all, so that none is left half started behind the failure of another. */
+/** Waits for all: the failure of one must not leave another half started. */
 async function allOrFirstFailure(
   promises: [string | Promise<string>, string | Promise<string>, string | Promise<string>, string | Promise<string>],
 ): Promise<[string, string, string, string]> {

@@ -17,7 +17,7 @@ const ENDINGS_MAX = 3;
 const STOP_TIMEOUT_MS = 25_000;
 const ADMIT_TRIES = 3;
 
-/** They stop in reverse order: those that take requests first. */
+/** Services stop in the reverse order: those that take requests stop first. */
 function listServices(chainWatchers: number) {
   const watcher = { service: 'chain-watcher', hasApi: false, hasConsole: false };
   return [
@@ -30,21 +30,21 @@ function listServices(chainWatchers: number) {
   ];
 }
 
-/** `port` is that of its API, and `consolePort` that of the console, where it has one. */
+/** A running service. `port` is that of its API and `consolePort` that of its console, if it has them. */
 export type RunningService = Supervised & {
   readonly port?: number;
   readonly consolePort?: number;
   readonly opsPort: number;
 };
 
-/** The compiled entry of a package's process. */
+/** Returns the path of the compiled entry of a package's process. */
 export function entryOf(folder: string, file = 'main.js'): string {
   return join(ROOT, folder, 'dist', file);
 }
 
 /**
  * Brings the schema up to this build, and creates the topics that are missing.
- * @throws PartError when the schema or a topic is not as this build needs it
+ * @throws PartError if the schema or a topic is not as this build needs it
  */
 export async function prepareStores(environment: Environment): Promise<void> {
   await runOperator(['migrate'], environment, 'the schema cannot be brought up to this build');
@@ -52,10 +52,10 @@ export async function prepareStores(environment: Environment): Promise<void> {
 }
 
 /**
- * Creates a role in Postgres for each service that has rights there, as in production. `operator migrate` gives them
- * their rights.
- * @param databaseUrl of a user who may create roles
- * @returns `DATABASE_URL` by the name of the service
+ * Creates a role in Postgres for each service that has rights there, as in production. `operator migrate` grants the
+ * rights.
+ * @param databaseUrl URL with a user who may create roles
+ * @returns `DATABASE_URL`, keyed by the name of the service
  */
 export async function divideRights(databaseUrl: string): Promise<Readonly<Record<string, Environment>>> {
   const services = listServices(1).flatMap(({ service }) => (roleOf(service) in rights ? [service] : []));
@@ -64,9 +64,9 @@ export async function divideRights(databaseUrl: string): Promise<Readonly<Record
 }
 
 /**
- * Puts a maker on the whitelist, and waits until the services that are being started see it. It tries a few times: on a
- * machine under load the log may not answer the command in time.
- * @throws PartError with what the command said last
+ * Puts a maker on the whitelist, and waits until the starting services see it. It tries a few times: on a busy machine
+ * the log may not answer the command in time.
+ * @throws PartError with the last output of the command
  */
 export async function admitMaker(maker: string, environment: Environment, signal: AbortSignal): Promise<void> {
   const patient = { ...environment, VISIBLE_WITHIN_MS: String(READY_TIMEOUT_MS) };
@@ -80,7 +80,7 @@ export async function admitMaker(maker: string, environment: Environment, signal
   }
 }
 
-/** All decisions about a maker, as JSON: the command reads the maker's partition of the log from its beginning. */
+/** Returns all decisions about a maker, as JSON. The command reads the maker's partition of the log from its start. */
 export function readDecisions(maker: string, environment: Environment): Promise<string> {
   return runOperator(
     ['makers', 'history', maker, '--json'],
@@ -89,7 +89,7 @@ export function readDecisions(maker: string, environment: Environment): Promise<
   );
 }
 
-/** @returns what the command writes */
+/** @returns the output of the command */
 async function runOperator(
   words: readonly string[],
   env: Environment,
@@ -107,7 +107,7 @@ async function runOperator(
 
 /**
  * Starts each service as a process of its own, on ports of its own. They become ready later.
- * @param environmentOf by the name of the process
+ * @param environmentOf returns the environment of a process, by its name
  */
 export async function startServices(
   chainWatchers: number,
@@ -135,7 +135,7 @@ export async function startServices(
   }
 }
 
-/** Starts a Node.js process that is started again whenever it ends. */
+/** Starts a Node.js process, and starts it again whenever it ends. */
 export function startNode(
   name: string,
   entry: string,
@@ -151,7 +151,7 @@ export function startNode(
 
 /**
  * Waits until each service is ready.
- * @throws PartError when one keeps ending, or is not ready after two minutes: with its failed checks
+ * @throws PartError with the failed checks if a service keeps ending, or is not ready after two minutes
  */
 export async function awaitReadiness(services: readonly RunningService[], signal: AbortSignal): Promise<void> {
   const deadline = performance.now() + READY_TIMEOUT_MS;

@@ -27,12 +27,12 @@ async function main(settings: StackSettings): Promise<void> {
     const { addresses } = await stack.ready;
     report(summary(addresses, settings));
   } catch (error) {
-    // A signal in the middle of the start is no failure: its handler ends the process.
+    // A signal during the start is no failure: its handler ends the process.
     if (!order.isStopping()) throw error;
   }
 }
 
-/** Ctrl-C, SIGTERM, a closed terminal, and the end of the process that started this one: each stops the stack. */
+/** Stops the stack at Ctrl-C, SIGTERM, a closed terminal, or the end of the process that started this one. */
 function stopOnSignal(stopStack: () => Promise<void>): { isStopping: () => boolean } {
   let isStopping = false;
   const stop = () => {
@@ -57,7 +57,7 @@ function explain(error: PartError): string {
 
 function summary({ baseUrl, consoleUrl, ...rest }: Stack['addresses'], settings: StackSettings): string {
   const shown = relative(process.cwd(), resolve(settings.MAKERBOOK_DATA)) || '.';
-  // One that was given may hold a password.
+  // Do not print a given URL: it may hold a password.
   const urlOf = (name: 'DATABASE_URL' | 'REDIS_URL' | 'RPC_URL', url: string) =>
     given(settings[name]) === undefined ? url : `that of ${name}`;
   const seconds = ((performance.now() - startedAtMs) / 1000).toFixed(1);

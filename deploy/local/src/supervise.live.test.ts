@@ -22,7 +22,7 @@ async function start(script: string, lines: string[] = []) {
 }
 
 describe('supervision', () => {
-  test('waits longer each time for one that keeps ending, and keeps all that it wrote', async () => {
+  test('waits longer each time a process ends again, and keeps all that it wrote', async () => {
     const lines: string[] = [];
     const worker = await start('echo tried; exit 3', lines);
     while (worker.endings() < 3) await delay(50);
@@ -33,7 +33,7 @@ describe('supervision', () => {
     expect(readFileSync(worker.current().logFile, 'utf8')).toMatch(/^(tried\n){3,}$/);
   });
 
-  test('waits longer each time for one that has run for long, and does not start any more', async () => {
+  test('waits longer each time a process that ran for long fails to start again', async () => {
     const lines: string[] = [];
     const pauses = () => lines.flatMap((line) => /starting it again in ([\d.]+) s/.exec(line)?.[1] ?? []);
     const running = spawnPart({
@@ -56,7 +56,7 @@ describe('supervision', () => {
     expect(lines[1]).toContain('worker does not start (Error: its data is broken): starting it again');
   });
 
-  test('stops for good, also while it waits to start again', async () => {
+  test('stops a process for good, even while it waits to start it again', async () => {
     const running = await start('sleep 60');
     await running.stop();
     const waiting = await start('exit 1');
@@ -67,7 +67,7 @@ describe('supervision', () => {
     expect([running.current().pid, waiting.current().pid]).toEqual(pids);
   });
 
-  test('kills one that does not listen to the order', async () => {
+  test('kills a process that ignores the order to stop', async () => {
     const logFile = join(folder, 'deaf.log');
     const ready = join(folder, 'deaf.ready');
     const script = `trap "" TERM; : > ${ready}; while :; do sleep 0.1; done`;

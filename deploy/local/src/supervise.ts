@@ -3,29 +3,29 @@ import { type Exit, type Part, PartError } from '@makerbook/parts';
 
 const FIRST_PAUSE_MS = 500;
 const PAUSE_MS_MAX = 15_000;
-/** One that ran this long starts again after the first pause. */
+/** A process that ran this long starts again after the shortest pause. */
 const STEADY_MS = 60_000;
 
 export type Supervised<P extends Part = Part> = {
   readonly name: string;
   /** The process that runs now, or ran last. */
   readonly current: () => P;
-  /** How often it has ended by itself. */
+  /** How often the process has ended by itself. */
   readonly endings: () => number;
-  /** Stops it for good. */
+  /** Stops the process for good. */
   stop(): Promise<void>;
 };
 
 export type Supervision = {
   /** Takes a line for the terminal. */
   readonly report: (line: string) => void;
-  /** Called after each start, also the first. */
+  /** Called after each start, including the first. */
   readonly onStart: () => void;
 };
 
 /**
- * Starts a process and starts it again, after a pause that doubles, whenever it ends by itself.
- * @throws what `start` throws at the first start; later failures are reported, and tried again
+ * Starts a process, and starts it again whenever it ends by itself, after a pause that doubles.
+ * @throws what `start` throws at the first start; later failures are reported and retried
  */
 export async function supervise<P extends Part>(
   name: string,

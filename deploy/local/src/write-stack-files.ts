@@ -10,7 +10,7 @@ const LEFTOVER_WAIT_MS = 15_000;
 /** `stack.json`: the addresses, for makers, demos and tests. It exists while the stack is ready. */
 export type StackFile = {
   readonly baseUrl: string;
-  /** The page of operators, where it is on. */
+  /** URL of the operators' page, if it is on. */
   readonly consoleUrl?: string | undefined;
   readonly kafkaBrokers: string;
   readonly databaseUrl: string;
@@ -27,7 +27,7 @@ export type StackFile = {
   readonly quoteSigners: readonly string[];
 };
 
-/** One process of the stack. Ports are its own; the ops port has `/readyz` and `/metrics`. */
+/** One process of the stack, with its own ports. The ops port has `/readyz` and `/metrics`. */
 export type ProcessEntry = {
   readonly name: string;
   readonly pid: number;
@@ -52,7 +52,7 @@ export function writeStackFile(folder: string, content: StackFile): void {
   writeWhole(join(folder, 'stack.json'), content);
 }
 
-/** @returns undefined when no stack is ready on that folder */
+/** Reads `stack.json`. @returns undefined if no stack is ready on that folder */
 export function readStackFile(folder: string): StackFile | undefined {
   return readJson(join(folder, 'stack.json')) as StackFile | undefined;
 }
@@ -62,7 +62,7 @@ export function writeProcessesFile(folder: string, content: ProcessesFile): void
   writeWhole(join(folder, 'processes.json'), { ...content, processes } satisfies StoredProcesses);
 }
 
-/** @returns undefined when no stack runs on that folder */
+/** Reads `processes.json`. @returns undefined if no stack runs on that folder */
 export function readProcessesFile(folder: string): ProcessesFile | undefined {
   return readJson(join(folder, 'processes.json')) as ProcessesFile | undefined;
 }
@@ -72,8 +72,8 @@ export function removeStackFiles(folder: string): void {
 }
 
 /**
- * After a supervisor that was killed: waits until the last of its processes has ended (`killWithParent` ends them), and
- * kills what is left after 15 s. Call it with the folder's lock held.
+ * Waits until the last processes of a killed supervisor have ended (`killWithParent` ends them), and kills what is left
+ * after 15 s. Call it with the folder's lock held.
  */
 export async function awaitLeftovers(folder: string): Promise<void> {
   const stored = readJson(join(folder, 'processes.json')) as StoredProcesses | undefined;

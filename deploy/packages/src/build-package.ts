@@ -9,13 +9,13 @@ export const publishedPackages = ['book', 'client'] as const;
 export type PublishedPackage = (typeof publishedPackages)[number];
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
-/** What npm has of others stays a dependency; the other workspaces go into the package. */
+/** True for a third-party package, which stays a dependency. Other workspaces go into the package. */
 const isOthers = (id: string) => !/^(\.|\/|@makerbook\/)/.test(id);
 const read = (...path: readonly string[]) => JSON.parse(readFileSync(join(ROOT, ...path, 'package.json'), 'utf8'));
 
 /**
- * Makes of a built workspace a folder that `npm pack` and `npm publish` take: `index.js` with its types, and
- * `browser.js`, which holds all that it needs; and the command, if it has one.
+ * Makes a folder for `npm pack` and `npm publish` from a built workspace. It holds `index.js` with its types,
+ * `browser.js` with all its dependencies, and the workspace's command, if it has one.
  */
 export async function buildPackage(workspace: PublishedPackage, folder: string): Promise<void> {
   const built = join(ROOT, 'shared', workspace, 'dist');

@@ -6,7 +6,7 @@ const RELOAD_POLL_MS = 20;
 
 /**
  * Creates a database unless it exists.
- * @param serverUrl URL of a database on that server whose user may create others
+ * @param serverUrl URL of a database on the server, with a user who may create databases
  * @returns the URL of the database `name`, with user and password
  */
 export async function createDatabase(serverUrl: string, name: string): Promise<string> {
@@ -22,8 +22,8 @@ export async function createDatabase(serverUrl: string, name: string): Promise<s
 
 /**
  * Creates roles that may log in, unless they exist.
- * @param databaseUrl of a user who may create roles
- * @returns the same URL for each role, by its name: with the name as password
+ * @param databaseUrl URL with a user who may create roles
+ * @returns the same URL for each role, keyed by its name, which is also its password
  */
 export async function createRoles<Name extends string>(
   databaseUrl: string,
@@ -52,7 +52,7 @@ export async function pingDatabase(url: string): Promise<void> {
   await withClient(url, (client) => client.query('select 1'));
 }
 
-/** Has the server read its files again; returns when a new connection is served by them. */
+/** Has the server read its settings, keys and certificates again. Resolves when new connections use them. */
 export async function reloadServer(url: string): Promise<void> {
   let before: unknown;
   await withClient(url, async (client) => {

@@ -8,23 +8,23 @@ import { PartError } from './spawn-part.js';
 export type PostgresRunner = {
   /** Where `initdb` and `postgres` are. */
   readonly binFolder: string;
-  /** The user to spawn the process as; empty: this process's user, or `wrap` changes it. */
+  /** The user to spawn the process as. Empty: this process's user, unless `wrap` changes it. */
   readonly identity: { readonly uid?: number; readonly gid?: number };
-  /** Put before the command line. */
+  /** Words to put before the command line. */
   readonly wrap: readonly string[];
-  /** The required owner of the data folder, as this process sees it; undefined: any. */
+  /** The required owner of the data folder, as this process sees it. Undefined: any. */
   readonly owner?: { readonly uid: number; readonly gid: number };
 };
 
 type User = { readonly uid: number; readonly gid: number };
 
 /**
- * Postgres refuses to run as root. Started by root it runs as user `postgres`, or `nobody` where there is none. Where
- * that user may not enter the folders (for example a clone in root's home), there are two more ways: as root in a user
- * namespace that maps it to the other user; or as the other user with root's right to enter every folder, and with a
- * copy of the binaries in an open place, because Postgres checks its own path without that right.
+ * Postgres refuses to run as root. Started by root it runs as user `postgres`, or else as `nobody`. If that user may
+ * not enter the folders (for example a clone in root's home), this tries two more ways. The first is root in a user
+ * namespace that maps it to that user. The second is that user with root's right to enter every folder, and a copy of
+ * the binaries in an open place, because Postgres checks its own path without that right.
  * @param binFolder folder `native/bin` of the npm package
- * @throws PartError when none of the ways is open
+ * @throws PartError when none of these ways works
  */
 export function dropPrivileges(binFolder: string, dataDir: string): PostgresRunner {
   if (process.getuid?.() !== 0) return { binFolder, identity: {}, wrap: [] };
@@ -62,7 +62,7 @@ function findUser(): User {
   );
 }
 
-/** A copy in the folder for temporary files, by hard links where that is the same disk. It is made once. */
+/** Copies the binaries to the folder for temporary files, once. Uses hard links if it is on the same disk. */
 function copyBinaries(binFolder: string): string {
   const native = dirname(binFolder);
   const { version } = JSON.parse(readFileSync(join(native, '..', 'package.json'), 'utf8')) as { version: string };
@@ -78,7 +78,7 @@ function copyBinaries(binFolder: string): string {
   return join(target, 'bin');
 }
 
-/** Everyone can write the folder for temporary files: only binaries that root alone can write are run. */
+/** True if root alone can write the folder. Run no other binaries: everyone can write to the temporary folder. */
 function isOurs(folder: string): boolean {
   const stat = lstatSync(folder, { throwIfNoEntry: false });
   return stat?.isDirectory() === true && stat.uid === 0 && (stat.mode & 0o022) === 0;

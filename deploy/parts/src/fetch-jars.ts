@@ -6,16 +6,16 @@ import { fetchOnce } from './fetch-once.js';
 import { logTail, PartError, spawnPart } from './spawn-part.js';
 
 const KAFKA_FOLDER = join(import.meta.dirname, '..', 'kafka');
-/** The variable that names another version of Kafka than the pom's. */
+/** The variable that chooses another version of Kafka than the pom's. */
 export const KAFKA_VERSION_VARIABLE = 'MAKERBOOK_KAFKA_VERSION';
 
 export type FetchedJars = {
-  /** Holds Kafka with everything that it needs, and in `binaries` Redis and libsecp256k1. */
+  /** Holds Kafka with all its dependencies. Its `binaries` hold Redis and libsecp256k1. */
   readonly folder: string;
 };
 
 /**
- * The jars of `deploy/parts/kafka/pom.xml`, fetched by Maven at the first call and kept beside the pom for the next.
+ * Has Maven fetch the jars of `deploy/parts/kafka/pom.xml` at the first call, and keeps them beside the pom.
  * @throws PartError when Maven is missing or fails
  */
 export async function fetchJars(onProgress: (line: string) => void = () => undefined): Promise<FetchedJars> {
@@ -31,9 +31,9 @@ export async function fetchJars(onProgress: (line: string) => void = () => undef
   return { folder };
 }
 
-/** What Maven fetches: the dependencies of a pom. */
+/** A pom whose dependencies Maven fetches. */
 export interface Fetched {
-  /** Shown to the user. */
+  /** The name that the user sees. */
   readonly name: string;
   /** The folder of the pom. */
   readonly folder: string;
@@ -44,8 +44,8 @@ export interface Fetched {
 }
 
 /**
- * Fetches the dependencies of a pom, once. A folder of jars is named by its pom's content and the properties, and
- * appears whole or not at all; of two processes at once, one fetches and the other waits.
+ * Fetches the dependencies of a pom, once, as {@link fetchOnce} does. The content of the pom and the properties name
+ * the folder of jars.
  * @returns the folder
  * @throws PartError when Maven is missing or fails
  */
@@ -61,7 +61,7 @@ export async function fetchPom(fetched: Fetched): Promise<string> {
   return jars;
 }
 
-/** A binary out of the jars, by the end of its path; undefined where there is none for this machine. */
+/** Finds a binary of the jars by the end of its path. Undefined if there is none for this machine. */
 export function findBinary({ folder }: FetchedJars, end: string): string | undefined {
   const binaries = join(folder, 'binaries');
   const name = readdirSync(binaries, { recursive: true, encoding: 'utf8' }).find((file) => file.endsWith(end));

@@ -6,9 +6,9 @@ import { takeLock } from './lock-file.js';
 const LOCK_POLL_MS = 200;
 
 /**
- * Fills a folder unless it is there. It appears whole or not at all; of two processes at once, one fills it and the
- * other waits.
- * @param fill is given an empty folder beside it
+ * Fills a folder unless it exists. The folder appears whole or not at all. If two processes call this at once, one
+ * fills the folder and the other waits.
+ * @param fill fills the empty folder that it is given
  */
 export async function fetchOnce(folder: string, fill: (unfinished: string) => Promise<void>): Promise<void> {
   if (exists(folder)) return;

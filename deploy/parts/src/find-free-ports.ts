@@ -1,14 +1,13 @@
 import { createServer } from 'node:net';
 
-// Below the range from which systems take ports for outgoing connections: those could take a port between check and
-// use.
+// Stay below the ports that systems use for outgoing connections, which could take a port between check and use.
 const LOWEST_PORT = 15_000;
 const HIGHEST_PORT = 32_000;
 const TRIES_MAX = 1_000;
 
 /**
- * TCP ports on which nothing listens on the loopback address.
- * They are random, so that two callers at the same time hardly ever get the same.
+ * Finds TCP ports on which nothing listens on the loopback address.
+ * They are random: two callers at the same time hardly ever get the same.
  */
 export async function findFreePorts(count: number): Promise<number[]> {
   const found = new Set<number>();
@@ -20,14 +19,14 @@ export async function findFreePorts(count: number): Promise<number[]> {
   return [...found];
 }
 
-/** One port, see {@link findFreePorts}. */
+/** Finds one port, see {@link findFreePorts}. */
 export async function findFreePort(): Promise<number> {
   const [port] = await findFreePorts(1);
   if (port === undefined) throw new Error('no free TCP port');
   return port;
 }
 
-/** True when a server could listen on this port now; `host` undefined: on all addresses of the machine. */
+/** True if a server could listen on this port now. Without `host`: on all addresses of the machine. */
 export function isPortFree(port: number, host: string | undefined): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();

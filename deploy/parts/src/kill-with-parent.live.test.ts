@@ -6,7 +6,7 @@ import { openFolder } from './testing/open-folder.js';
 
 const { inFolder } = openFolder('children');
 
-/** Starts a chain, and a part that ignores every stop signal; prints their pids, and waits. */
+/** Starts a chain, and a part that ignores every stop signal. Prints their pids, and waits. */
 const SUPERVISOR = `
 import { startAnvil, startRedis, findFreePort } from ${JSON.stringify(join(import.meta.dirname, 'index.js'))};
 import { spawnPart } from ${JSON.stringify(join(import.meta.dirname, 'spawn-part.js'))};
@@ -26,7 +26,7 @@ setInterval(() => {}, 1000);
 
 describe('killWithParent', () => {
   test.each(['SIGKILL', 'SIGTERM'] as const)(
-    'leaves no process behind a supervisor that ends by %s',
+    'leaves no process running after its supervisor ends by %s',
     async (signal) => {
       const supervisor = spawn(process.execPath, ['--input-type=module', '-e', SUPERVISOR, inFolder()], {
         stdio: ['ignore', 'pipe', 'inherit'],

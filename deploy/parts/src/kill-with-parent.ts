@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 
 /**
- * A watcher of a few hundred kilobytes (`sh`) that reads a list of process groups, and ends them when its input closes:
- * when this process ends, also by SIGKILL. Each group first gets its stop signal, so that it can write its data, and
- * SIGKILL when it is still there after `GRACE_SECONDS`.
+ * A watcher in `sh`, which takes a few hundred kilobytes. It reads a list of process groups, and ends them when its
+ * input closes. The input closes when this process ends, even by SIGKILL. Each group first gets its stop signal, to
+ * write its data, and SIGKILL if it still runs after `GRACE_SECONDS`.
  */
 const GRACE_SECONDS = 5;
 const WATCHER = `
@@ -29,7 +29,7 @@ done
 for entry in $held; do kill -KILL "-\${entry#*:}" 2>/dev/null; done
 `;
 
-/** Signals that stop a program in order, without the prefix SIG. */
+/** Signals that let a program shut down cleanly, without the prefix SIG. */
 export type StopSignal = 'TERM' | 'INT';
 
 const heldPids = new Set<number>();
@@ -37,7 +37,7 @@ let watcher: ChildProcess | undefined;
 
 /**
  * Makes a process group end when this process ends.
- * One watcher serves all groups; it starts with the first and leaves with the last.
+ * One watcher serves all groups. It starts with the first and ends with the last.
  * @param pid leader of the process group (a child started with `detached`)
  */
 export function killWithParent(pid: number, signal: StopSignal): void {
@@ -46,7 +46,7 @@ export function killWithParent(pid: number, signal: StopSignal): void {
   watcher.stdin?.write(`hold ${signal} ${pid}\n`);
 }
 
-/** The reverse: call it when the process has ended, before its pid can be used again. */
+/** Undoes {@link killWithParent}. Call it when the process has ended, before its pid can be used again. */
 export function releaseFromParent(pid: number): void {
   if (!heldPids.delete(pid) || watcher === undefined) return;
   watcher.stdin?.write(`drop - ${pid}\n`);

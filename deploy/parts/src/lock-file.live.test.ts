@@ -15,7 +15,7 @@ describe('a lock file', () => {
     expect(takeLock(file)).toHaveProperty('release');
   });
 
-  test('is taken over from an owner that has ended, also when another process has its pid now', () => {
+  test('is taken over from an owner that has ended, even if another process has its pid now', () => {
     const gone = inFolder('gone.lock');
     writeFileSync(gone, '999999999 1');
     expect(takeLock(gone)).toHaveProperty('release');

@@ -1,14 +1,14 @@
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { startTimeOf } from './read-processes.js';
 
-/** A lock between its creation and the write of its owner is empty: it counts as taken for this long. */
+/** A lock file is empty until its owner is written. An empty one counts as taken for this long. */
 const EMPTY_MS_MAX = 5_000;
 
 export type Lock = { release(): void };
 
 /**
- * Takes a lock file, which names its owner. One whose owner has ended is taken over; an owner is known by its pid and
- * start time together, as pids are used again.
+ * Takes a lock file, which names its owner, or takes it over if its owner has ended. The owner's pid and start time
+ * together identify it, because pids are used again.
  * @returns the lock, or the pid of the process that holds it
  */
 export function takeLock(file: string): Lock | { readonly heldBy: number } {
@@ -25,7 +25,7 @@ export function takeLock(file: string): Lock | { readonly heldBy: number } {
   }
 }
 
-/** The pid of the living process that holds a lock, if one does. */
+/** Returns the pid of the living process that holds a lock, if one does. */
 function readHolder(file: string): number | undefined {
   try {
     const [pid = '', started] = readFileSync(file, 'utf8').split(' ');

@@ -2,9 +2,9 @@ const ANSWER_TIMEOUT_MS = 10_000;
 
 /**
  * Mines a block every `intervalMs` until `ended` settles. A chain that does not answer misses blocks until it is back:
- * the supervisor may be starting it anew.
- * anvil's own clock (`--block-time`) keeps more than ten times as many states as configured, each as large as the
- * chain is long: a gigabyte after an hour of 1 s blocks.
+ * the supervisor may be restarting it.
+ * Do not use anvil's own clock (`--block-time`). It keeps more than ten times as many states as configured, and each
+ * grows with the chain: a gigabyte after an hour of 1 s blocks.
  */
 export function mineBlocks(rpcUrl: string, intervalMs: number, ended: Promise<unknown>): void {
   let isWaiting = false;
@@ -18,7 +18,7 @@ export function mineBlocks(rpcUrl: string, intervalMs: number, ended: Promise<un
   void ended.then(() => clearInterval(timer));
 }
 
-/** Calls a method of a node that takes no parameters. True if it answers. */
+/** True if the node answers this method, which takes no parameters. */
 export async function answers(rpcUrl: string, method: string): Promise<boolean> {
   const response = await fetch(rpcUrl, {
     method: 'POST',

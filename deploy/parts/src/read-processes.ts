@@ -3,8 +3,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /**
- * When a process started, in a form that can only be compared for equality.
- * @returns undefined when there is no such process
+ * Tells when a process started, in a form that can only be compared for equality.
+ * @returns undefined if there is no such process
  */
 export function startTimeOf(pid: number): string | undefined {
   if (process.platform === 'linux') return statOf(pid)?.[19];
@@ -13,12 +13,12 @@ export function startTimeOf(pid: number): string | undefined {
   return time === '' ? undefined : time;
 }
 
-/** The pids of a process's children. */
+/** Returns the pids of a process's children. */
 export function childrenOf(pid: number): number[] {
   return listProcesses().flatMap(([child, parent]) => (parent === pid ? [child] : []));
 }
 
-/** Waits until a process that was sent SIGSTOP has stopped: on a busy machine its threads run on for a moment. */
+/** Waits until a process has stopped after SIGSTOP: on a busy machine its threads run for a moment longer. */
 export async function untilFrozen(pid: number): Promise<void> {
   while (isRunning(pid)) await delay(10);
 }
@@ -45,7 +45,7 @@ function listProcesses(): [pid: number, parent: number][] {
   return lines.map((line) => line.trim().split(/\s+/).map(Number) as [number, number]);
 }
 
-/** Fields of `/proc/<pid>/stat`, or `<pid>/task/<thread>`, from the state on: 1 is the parent, 19 the start time. */
+/** Reads the stat of a process, or of `<pid>/task/<thread>`, from the state on: 1 is the parent, 19 the start time. */
 function statOf(pid: number | string): string[] | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

@@ -19,17 +19,17 @@ export type Exit = { readonly code: number | null; readonly signal: NodeJS.Signa
 export type Part = {
   readonly name: string;
   readonly pid: number;
-  /** Its output is appended to this file. */
+  /** The process appends its output to this file. */
   readonly logFile: string;
-  /** Where in the log file the output of this process begins, in bytes. */
+  /** Where the output of this process begins in the log file, in bytes. */
   readonly logStart: number;
-  /** Resolves when the process has ended, for any reason. */
+  /** Resolves when the process has ended for any reason. */
   readonly exited: Promise<Exit>;
-  /** Stops the process by its signal, waits for its end, and kills it if that takes too long. Can be repeated. */
+  /** Sends the process its stop signal, waits for its end, and kills it if that takes too long. Can be repeated. */
   stop(): Promise<void>;
   /** Sends a signal to the whole process group (SIGKILL, SIGSTOP, SIGCONT…). */
   kill(signal: NodeJS.Signals): void;
-  /** Sends SIGSTOP, and waits until it has stopped; SIGCONT resumes it. */
+  /** Sends SIGSTOP and waits until the process has stopped. SIGCONT resumes it. */
   freeze(): Promise<void>;
 };
 
@@ -41,13 +41,13 @@ export type PartCommand = {
   readonly cwd?: string;
   readonly uid?: number;
   readonly gid?: number;
-  /** Created when missing; written at its end. */
+  /** Created if missing. The process appends to it. */
   readonly logFile: string;
   readonly stopSignal?: StopSignal;
   readonly stopTimeoutMs?: number;
 };
 
-/** A part could not start. The message is one sentence about what to do; `logTail` are the last lines it wrote. */
+/** A part could not start. The message says in one sentence what to do. `logTail` holds the last lines of its log. */
 export class PartError extends Error {
   readonly part: string;
   readonly logTail: string;
@@ -61,7 +61,7 @@ export class PartError extends Error {
 }
 
 /**
- * Starts a process that ends with this one (`killWithParent`), in a process group of its own, so that Ctrl-C in the
+ * Starts a process that ends with this one (`killWithParent`). It has a process group of its own. So Ctrl-C in the
  * terminal reaches only the supervisor, which then stops its parts in order.
  */
 export function spawnPart(command: PartCommand): Part {
@@ -114,7 +114,7 @@ export function spawnPart(command: PartCommand): Part {
   return part;
 }
 
-/** Stops every part of this process at once, also those that are still starting, and lets no other one start. */
+/** Stops every part of this process at once, even those that are still starting, and lets no other part start. */
 export async function stopLivingParts(): Promise<void> {
   isClosed = true;
   await Promise.all([...livingParts].map((part) => part.stop()));
@@ -122,8 +122,8 @@ export async function stopLivingParts(): Promise<void> {
 
 /**
  * Waits until the part answers.
- * @param probe true when it does; a rejection counts as "not yet"
- * @throws PartError when the process ends first, or when `timeoutMs` have passed (the part is stopped then)
+ * @param probe tells whether the part answers; a rejection counts as "not yet"
+ * @throws PartError if the process ends first, or after `timeoutMs`, when it stops the part
  */
 export async function waitUntilReady(part: Part, probe: () => Promise<boolean>, timeoutMs: number): Promise<void> {
   const deadline = Date.now() + timeoutMs;
@@ -148,7 +148,7 @@ export async function waitUntilReady(part: Part, probe: () => Promise<boolean>, 
 }
 
 /**
- * Checks before the start that the part can listen: at a used port another process would answer.
+ * Checks before the start that the port is free: on a used port another process would answer.
  * @throws PartError when the port is in use
  */
 export async function requireFreePort(partName: string, port: number): Promise<void> {
@@ -156,7 +156,7 @@ export async function requireFreePort(partName: string, port: number): Promise<v
     throw new PartError(partName, `${partName} cannot listen: port ${port} is in use`);
 }
 
-/** The last lines that a process wrote. */
+/** Returns the last lines that a process wrote. */
 export function logTail(
   part: { readonly logFile: string; readonly logStart?: number },
   lines = LOG_TAIL_LINES,
@@ -195,7 +195,7 @@ function signalGroup(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch (error) {
-    // The group may have ended by itself in the meantime.
+    // The group may have ended by itself meanwhile.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }

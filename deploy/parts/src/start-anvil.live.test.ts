@@ -14,7 +14,7 @@ const withProvider = async <T>(part: AnvilPart, ask: (provider: JsonRpcProvider)
 };
 
 describe('anvil', () => {
-  test('keeps its chain over a stop, block hashes included', async () => {
+  test('keeps its chain when it is stopped, block hashes included', async () => {
     const dataDir = inFolder('kept');
     const before = await keep(startAnvil({ dataDir }));
     const hash = await withProvider(before, async (provider) => {

@@ -8,38 +8,38 @@ import { type Part, PartError, requireFreePort, spawnPart, waitUntilReady } from
 import { type StrictNode, type StrictNodeOptions, startStrictNode } from './strict-node/start-strict-node.js';
 
 const START_TIMEOUT_MS = 90_000;
-/** Blocks back to which balances can be read: as many as a full node of Kaia keeps. */
+/** Balances can be read this many blocks back, as on a full node of Kaia. */
 const STATES_KEPT = 128;
 
 const fromAnvil = createRequire(createRequire(import.meta.url).resolve('@foundry-rs/anvil/package.json'));
 
 export type AnvilPart = Part & {
-  /** JSON-RPC of the node before anvil; the same port takes WebSocket. Methods of anvil (`anvil_`, `evm_`) pass. */
+  /** JSON-RPC of the node in front of anvil, which also passes on `anvil_` and `evm_`. The port takes WebSocket too. */
   readonly rpcUrl: string;
   readonly wsUrl: string;
   readonly node: StrictNode;
-  /** JSON-RPC of anvil itself. Only the node may be asked to make blocks. */
+  /** JSON-RPC of anvil itself. Do not ask it to make blocks: ask the node. */
   readonly plainUrl: string;
 };
 
 export type AnvilOptions = {
-  /** When given, the chain is kept there and found again at the next start. */
+  /** Keeps the chain here for the next start. Absent: the chain is not kept. */
   readonly dataDir?: string;
-  /** Of the node; a free one unless given. */
+  /** Port of the node. Absent: a free one. */
   readonly port?: number;
-  /** Whose limits and words the node has: those of Kaia unless given. */
+  /** The kind of node whose limits and messages the node copies. Default: Kaia. */
   readonly profile?: StrictNodeOptions['profile'];
   readonly chainId?: number;
-  /** The interval at which this process mines blocks, each with all that waits. Absent: a block per transaction. */
+  /** Interval at which this process mines all pending transactions into a block. Absent: a block per transaction. */
   readonly blockTimeSeconds?: number;
   readonly logFile?: string;
   readonly extraArgs?: readonly string[];
 };
 
 /**
- * An EVM chain on the loopback address (Foundry's anvil), with its ten well-known funded accounts, behind a node as
- * strict as one of Kaia.
- * @throws PartError when the kept chain cannot be read, or the port is in use
+ * Starts an EVM chain on the loopback address: Foundry's anvil, with its ten well-known funded accounts. In front of it
+ * is a node as strict as one of Kaia.
+ * @throws PartError if the kept chain cannot be read, or the port is in use
  */
 export async function startAnvil(options: AnvilOptions = {}): Promise<AnvilPart> {
   const nodePort = options.port ?? (await findFreePort());
@@ -47,7 +47,7 @@ export async function startAnvil(options: AnvilOptions = {}): Promise<AnvilPart>
   const port = await findFreePort();
   const folder = options.dataDir ?? mkdtempSync(join(tmpdir(), 'makerbook-anvil-'));
   mkdirSync(folder, { recursive: true });
-  // The EVM of Kaia, and no history on disk: that would take a megabyte for each block.
+  // Use the EVM version of Kaia. Keep no history on disk: it would take a megabyte for each block.
   const chain = [
     '--chain-id',
     String(options.chainId ?? 8217),
@@ -69,7 +69,7 @@ export async function startAnvil(options: AnvilOptions = {}): Promise<AnvilPart>
       ...(options.extraArgs ?? []),
     ],
     logFile: options.logFile ?? join(folder, 'anvil.log'),
-    // It only writes its state.
+    // At its end anvil only writes its state.
     stopTimeoutMs: 10_000,
   });
   if (options.dataDir === undefined)
@@ -82,7 +82,7 @@ export async function startAnvil(options: AnvilOptions = {}): Promise<AnvilPart>
     throw error;
   }
   const node = await startStrictNode(plainUrl, { port: nodePort, profile: options.profile });
-  // The port is free again for the next start.
+  // Close the node, to free its port for the next start.
   const exited = part.exited.then(async (exit) => {
     await node.close();
     return exit;
@@ -95,7 +95,7 @@ export async function startAnvil(options: AnvilOptions = {}): Promise<AnvilPart>
   return { ...part, exited, stop, rpcUrl: node.url, wsUrl: node.wsUrl, node, plainUrl };
 }
 
-/** The native binary: the command of the npm package is a Node.js process around it. */
+/** Finds the native binary. The command of the npm package only wraps it in a Node.js process. */
 function findBinary(): string {
   const cpu = process.arch === 'x64' ? 'amd64' : process.arch;
   const name = `@foundry-rs/anvil-${process.platform}-${cpu}`;

@@ -24,32 +24,33 @@ export type KafkaOptions = {
   readonly port: number;
   readonly logFile?: string;
   readonly onProgress?: (line: string) => void;
-  /** As one of several brokers. */
+  /** The broker's place among several. Absent: it is alone. */
   readonly cluster?: ClusterNode;
-  /** Put over those that every broker here has. */
+  /** Override the properties that every broker here has. */
   readonly properties?: Readonly<Record<string, string>>;
-  /** For the tool that formats an empty data folder, as `--add-scram` with a user. */
+  /** Arguments for the tool that formats an empty data folder, such as `--add-scram` with a user. */
   readonly formatArguments?: readonly string[];
 };
 
 /** A broker's place in its cluster. */
 export type ClusterNode = {
-  /** From 1 on. */
+  /** Counted from 1. */
   readonly nodeId: number;
   readonly brokers: number;
   readonly clusterId: string;
-  /** Of the KRaft controllers: as many of the first nodes are controllers too. They may differ from start to start. */
+  /** Ports of the KRaft controllers: the first nodes are controllers too, one per port. May change at each start. */
   readonly controllerPorts: readonly number[];
 };
 
-/** A majority of three controllers is left when one of them is killed. */
+/** Of three controllers, a majority is left when one is killed. */
 const CONTROLLERS_MAX = 3;
 const IN_SYNC = 2;
 
 /**
- * How to start each broker of a cluster in which any one may be lost: all of the first three are controllers, and with
- * three brokers each write is on two. The same plan starts a broker again. A broker that hangs is out of the in-sync
- * replicas when its session ends, after 9 s.
+ * Plans a cluster that can lose any one broker. The first three brokers are controllers too, and with three brokers
+ * each write is on two. Use the same plan to start a broker again. A broker that hangs leaves the in-sync replicas when
+ * its session ends, after 9 s.
+ * @returns the options to start each broker
  */
 export async function planKafkaCluster(
   dataDir: (nodeId: number) => string,
@@ -76,9 +77,9 @@ export async function planKafkaCluster(
 }
 
 /**
- * One node of Apache Kafka in KRaft mode, alone or in a cluster, on the loopback address, with transactions and groups.
- * Topics are never created by themselves. Resolves when the broker answers requests.
- * @throws PartError when Java or Maven is missing, or the data folder is not Kafka's
+ * Starts one broker of Apache Kafka in KRaft mode on the loopback address, alone or in a cluster. It has transactions
+ * and groups, and never creates a topic by itself. Resolves when the broker answers requests.
+ * @throws PartError if Java or Maven is missing, or the data folder is not Kafka's
  */
 export async function startKafka(options: KafkaOptions): Promise<KafkaPart> {
   const { dataDir, port } = options;
@@ -165,9 +166,9 @@ function serverProperties(
     'num.partitions': 1,
     'default.replication.factor': replicas,
     'min.insync.replicas': 1,
-    // Among brokers. The end of a transaction waits so long for a broker that hangs, and its readers with it.
+    // Between brokers: a transaction's end, and its readers, wait this long for a broker that hangs.
     'request.timeout.ms': 3000,
-    // Few partitions of the internal topics, as each costs files and start time.
+    // Keep the partitions of internal topics few: each costs files and start time.
     'offsets.topic.replication.factor': replicas,
     'offsets.topic.num.partitions': 4,
     'transaction.state.log.replication.factor': replicas,
@@ -180,7 +181,7 @@ function serverProperties(
     'group.initial.rebalance.delay.ms': 0,
     'num.network.threads': 2,
     'num.io.threads': 4,
-    // 128 MB of heap by default, taken at start.
+    // The default takes 128 MB of heap at the start.
     'log.cleaner.dedupe.buffer.size': 16 * 1024 * 1024,
     ...properties,
   };
@@ -213,8 +214,8 @@ const LOG4J = `Configuration:
 `;
 
 /**
- * True when the broker answers the protocol's first request (ApiVersions, version 0), which it does only when it is
- * ready for all others.
+ * True if the broker answers the protocol's first request (ApiVersions, version 0). It does so only when it is ready
+ * for all others.
  */
 function answersApiVersions(port: number): Promise<boolean> {
   const request = Buffer.alloc(14);

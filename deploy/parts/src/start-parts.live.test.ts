@@ -12,7 +12,7 @@ test.each([
   ['Postgres', startPostgres, async () => portOf(await testParts().databaseUrl())],
   ['Redis', startRedis, async () => portOf(testParts().redisUrl)],
   ['anvil', startAnvil, async () => portOf((await keep(startAnvil())).rpcUrl)],
-] as const)('%s names the port that is in use', async (name, start, findUsedPort) => {
+] as const)('%s says which port is in use', async (name, start, findUsedPort) => {
   const port = await findUsedPort();
   const message = `${name} cannot listen: port ${port} is in use`;
   await expect(keep<Part>(start({ dataDir: inFolder(`taken-${name}`), port }))).rejects.toMatchObject({ message });

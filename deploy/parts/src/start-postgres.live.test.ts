@@ -18,7 +18,7 @@ const query = async (url: string, sql: string): Promise<pg.QueryResult['rows']> 
 };
 
 describe('Postgres', () => {
-  test('keeps committed rows over a stop, a kill while it hangs and a change of port, in a folder that only its maker may enter', async () => {
+  test('keeps committed rows after a stop, a kill while frozen and a change of port, in a closed folder', async () => {
     mkdirSync(inFolder('closed'), { mode: 0o700 });
     const first = await start('closed/kept');
     await query(first.url, 'create table kept (value int); insert into kept values (1)');
@@ -34,7 +34,7 @@ describe('Postgres', () => {
     expect(await query(third.url, 'select value from kept order by value')).toEqual([{ value: 1 }, { value: 2 }]);
   });
 
-  test('does not answer between SIGSTOP and SIGCONT, in open connections too', async () => {
+  test('does not answer between SIGSTOP and SIGCONT, not even on open connections', async () => {
     const part = await start('stopped');
     const client = new pg.Client(part.url);
     await client.connect();
@@ -43,7 +43,7 @@ describe('Postgres', () => {
     const answer = client.query('select 1').then(() => {
       answered = true;
     });
-    // It is awaited below; until then a failure of it must not end the run.
+    // The answer is awaited below. Until then its failure must not end the run.
     answer.catch(() => undefined);
     await new Promise((resolve) => setTimeout(resolve, 500));
     expect(answered).toBe(false);

@@ -23,15 +23,15 @@ const START_TIMEOUT_MS = 90_000;
 const LEFTOVER_TRIES = 20;
 const LEFTOVER_WAIT_MS = 500;
 
-/** User and password of every local Postgres: it listens on the loopback address alone. */
+/** User and password of every local Postgres, which listens on the loopback address alone. */
 const USER = 'makerbook';
 
 export type PostgresPart = Part & {
-  /** `postgres://user:password@host:port/makerbook`; that database exists. */
+  /** `postgres://user:password@host:port/makerbook`. The database exists. */
   readonly url: string;
-  /** Puts files into the data folder, by name, and has the server read its settings, keys and certificates again. */
+  /** Writes files, keyed by name, to the data folder. Then {@link reloadServer} has the server read them. */
   replaceFiles(files: Readonly<Record<string, string>>): Promise<void>;
-  /** The URL of another database, which is created unless it exists. */
+  /** Creates another database unless it exists, and returns its URL. */
   databaseUrl(name: string): Promise<string>;
 };
 
@@ -40,16 +40,16 @@ export type PostgresOptions = {
   readonly dataDir: string;
   readonly port: number;
   readonly logFile?: string;
-  /** Put over those that every Postgres here has. */
+  /** Override the settings that every Postgres here has. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** Files that are put into the data folder before the start, by name: keys, `standby.signal`. */
+  /** Files to write to the data folder before the start, keyed by name: keys, `standby.signal`. */
   readonly files?: Readonly<Record<string, string>>;
 };
 
 /**
- * PostgreSQL on the loopback address, with fsync on unless the settings say otherwise. Root runs it as another user,
- * see {@link dropPrivileges}.
- * @throws PartError when the data folder is broken or used by another Postgres, or root finds no other user
+ * Starts PostgreSQL on the loopback address, with fsync on unless the settings say otherwise. Root runs it as another
+ * user, see {@link dropPrivileges}.
+ * @throws PartError if the data folder is broken or in use by another Postgres, or root finds no other user
  */
 export async function startPostgres(options: PostgresOptions): Promise<PostgresPart> {
   const { dataDir, port, files = {} } = options;
@@ -72,7 +72,7 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresP
       await reloadServer(server);
     },
     kill(signal) {
-      // Each backend is a process group of its own. As in a container all end at once: a frozen one keeps the memory.
+      // Each backend has a process group of its own. A container ends them all at once: a frozen one keeps the memory.
       const children = ['SIGSTOP', 'SIGCONT', 'SIGKILL'].includes(signal) ? childrenOf(part.pid) : [];
       part.kill(signal);
       for (const pid of children) trySignal(pid, signal);
@@ -96,7 +96,7 @@ async function findBinaries(): Promise<string> {
   return folder;
 }
 
-/** The owner may have been another one when the data was written: at another place, or by another way. */
+/** Gives the folder to the runner's owner. At another place, or run another way, it may have had another owner. */
 function ownFolder(dataDir: string, { owner }: PostgresRunner): void {
   if (owner === undefined || statSync(dataDir).uid === owner.uid) return;
   if (existsSync(join(dataDir, 'PG_VERSION'))) spawnSync('chown', ['-R', `${owner.uid}:${owner.gid}`, dataDir]);
@@ -200,6 +200,6 @@ function trySignal(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // It has ended in the meantime.
+    // It has ended meanwhile.
   }
 }

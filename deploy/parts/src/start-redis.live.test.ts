@@ -6,7 +6,7 @@ import { askRedis } from './testing/redis-user.js';
 const { inFolder, keep } = openFolder('redis');
 
 describe('Redis', () => {
-  // Both ways must work on the machine that runs the tests when it has a redis-server; the jar's must always.
+  // The jar's binary must always work. The machine's own redis-server must work too, if there is one.
   test.each(['jar', undefined] as const)('starts, answers and runs scripts (binary: %s)', async (binary) => {
     const port = await findFreePort();
     const options = { dataDir: inFolder(`from-${binary}`), port };
@@ -18,7 +18,7 @@ describe('Redis', () => {
     await expect(askRedis(part.url, 'PING')).rejects.toThrow('ECONNREFUSED');
   });
 
-  test('starts empty: it is a cache', async () => {
+  test('starts empty, because it is a cache', async () => {
     const options = { dataDir: inFolder('cache'), port: await findFreePort() };
     const first = await keep(startRedis(options));
     await askRedis(first.url, 'SET key value');

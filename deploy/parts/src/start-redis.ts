@@ -10,10 +10,10 @@ const PROBE_TIMEOUT_MS = 1_000;
 
 const INSTALL = 'install it, for example with `apt-get install -y redis-server` or `brew install redis`';
 
-/** The variable that chooses the binary, as the option does. */
+/** The variable that chooses the binary, as the option `binary` does. */
 export const REDIS_BINARY_VARIABLE = 'MAKERBOOK_REDIS_BINARY';
 
-/** The binaries in the jar are named by Go's words for systems and processors. */
+/** The names of the jar's binaries use Go's words for systems and processors. */
 const JAR_PLATFORMS: Readonly<Record<string, string>> = {
   'linux-x64': 'linux-amd64',
   'linux-arm64': 'linux-arm64',
@@ -30,10 +30,10 @@ export type RedisOptions = {
   /** Absolute path; created when missing. */
   readonly dataDir: string;
   readonly port: number;
-  /** `path`: `redis-server` on the PATH; `jar`: one in a jar that Maven fetches. Default: the first that exists. */
+  /** `path`: `redis-server` on the PATH. `jar`: one from a jar that Maven fetches. Default: the first that exists. */
   readonly binary?: 'path' | 'jar';
   readonly logFile?: string;
-  /** Settings of the server beside its own. */
+  /** More settings of the server. They override its own. */
   readonly settings?: Readonly<Record<string, string>>;
   /** Starts a Sentinel that watches over nothing yet. */
   readonly isSentinel?: boolean;
@@ -41,8 +41,8 @@ export type RedisOptions = {
 };
 
 /**
- * Redis on the loopback address. It writes nothing to disk: Redis is a cache here, and starts empty.
- * @throws PartError when there is no binary for this machine, or the port is in use
+ * Starts Redis on the loopback address. It writes nothing to disk: Redis is a cache here, and starts empty.
+ * @throws PartError if there is no binary for this machine, or the port is in use
  */
 export async function startRedis(options: RedisOptions): Promise<RedisPart> {
   const { dataDir, port } = options;
@@ -77,7 +77,7 @@ async function findServer(given: 'path' | 'jar' | undefined, onProgress?: (line:
 async function fetchServer(onProgress?: (line: string) => void): Promise<string> {
   const platform = JAR_PLATFORMS[`${process.platform}-${process.arch}`];
   const file = platform && findBinary(await fetchJars(onProgress), `-${platform}`);
-  if (file === undefined) throw unusable(`there is none for ${process.platform}-${process.arch}`);
+  if (file === undefined) throw unusable(`no build for ${process.platform}-${process.arch}`);
   const version = spawnSync(file, ['--version'], { encoding: 'utf8' });
   if (version.status !== 0) throw unusable((version.stderr ?? '').trim().split('\n')[0] ?? '');
   return file;
@@ -87,7 +87,7 @@ function unusable(reason: string): PartError {
   return new PartError('Redis', `the bundled Redis does not run here (${reason}): ${INSTALL}, or give REDIS_URL`);
 }
 
-/** True when the Redis at this port is the process that was started, and answers. */
+/** True if the Redis at this port answers and is the process that was started. */
 function answersPing(port: number, pid: number): Promise<boolean> {
   return new Promise((resolve) => {
     let answer = '';

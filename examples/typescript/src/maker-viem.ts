@@ -30,11 +30,11 @@ const addresses = fields('address', 'maker', 'permittedTaker');
 const Order = [...fields('uint256', 'salt', 'nonce', 'expiresAt'), ...amounts, ...addresses];
 const TokenAmount = [...fields('address', 'token'), ...fields('uint256', 'amount')];
 const randomSalt = () => toHex(randomBytes(32));
-/** How far the service's clock is ahead of this one, as its last answer told. */
+/** How far the service's clock is ahead of the local one, by its last answer. */
 let aheadMs = 0;
 const nowSeconds = () => Math.floor((Date.now() + aheadMs) / 1000);
 
-/** Signs typed data (EIP-712), of which the first type is the primary one. The domain of an order has no salt. */
+/** Signs typed data (EIP-712). The first of `types` is the primary one. The domain of an order has no salt. */
 function sign(types: Record<string, typeof Order>, message: Record<string, unknown>, salt?: Hex) {
   const [primaryType = ''] = Object.keys(types);
   const domain = salt === undefined ? orderDomain : { ...orderDomain, salt };
@@ -50,18 +50,18 @@ async function newOrder(nonce: Hex, usdt: bigint, weth: bigint) {
 }
 
 async function listQuery(): Promise<Query> {
-  const [issuedAt, salt] = [String(nowSeconds() - 1), randomSalt()]; // a second back, for clocks that differ
+  const [issuedAt, salt] = [String(nowSeconds() - 1), randomSalt()]; // go back a second because clocks differ
   const types = { GetLimitOrdersRequest: fields('uint256', 'issuedAt') };
   return { issuedAt, salt, signature: await sign(types, { issuedAt }, salt) };
 }
 
 async function cancelQuery({ orderHash, order }: LimitOrder): Promise<Query> {
-  // The domain's salt is the order's: a uint256 by the interface, and taken as a bytes32 too, all that viem has.
+  // The domain's salt is the order's: a uint256 in the interface. The service takes bytes32 too, all that viem has.
   const types = { OrderCancellationRequest: fields('bytes32', 'orderHash') };
   return { orderHashes: orderHash, signatures: await sign(types, { orderHash }, pad(order.salt)) };
 }
 
-/** Sends until there is an answer. Each try makes its query anew: the signature of a list is good for one. */
+/** Sends until there is an answer. Each try makes a new query: the service takes the signature of a list once. */
 async function call(method: string, makeQuery: () => Query | Promise<Query>, body?: object): Promise<LimitOrder[]> {
   let mayBeStored = false;
   for (let attempt = 1; ; attempt += 1) {
@@ -72,19 +72,19 @@ async function call(method: string, makeQuery: () => Query | Promise<Query>, bod
     if (serverMs > 0) aheadMs = serverMs - Date.now();
     const answer: unknown = await response?.json().catch(() => undefined);
     if (response?.ok && Array.isArray(answer)) return answer;
-    // No answer, one that was cut off, or one of a gateway that is no problem of the service: worth another try.
+    // Try again without an answer, after one that was cut off, or after one of a gateway, not of the service.
     const isProblem = answer !== undefined && response?.headers.get('content-type')?.includes('problem+json') === true;
     const none: Problem = { code: 'no answer', detail: '', retryable: true };
     const { code, detail, retryable } = isProblem ? (answer as Problem) : none;
     if (code === 'duplicate' && mayBeStored) return []; // An earlier try stored the orders, and its answer was lost.
     if (!retryable || attempt === 6) throw new Error(`${method}: ${code} ${detail}`);
     mayBeStored ||= !isProblem || (response?.status ?? 0) >= 500;
-    // `rate_limited` says when to come again; `unavailable` does not.
+    // `rate_limited` says when to try again. `unavailable` does not.
     await pause(Math.max(1000 * Number(response?.headers.get('retry-after') ?? 0), 250 * 2 ** attempt));
   }
 }
 
-// An order with another nonce than its maker's on the chain counts as cancelled.
+// An order counts as cancelled if its nonce is not its maker's on the chain.
 const abi = parseAbi(['function nonce(address) view returns (uint256)']);
 const nonceCall = { address: verifyingContract, abi, functionName: 'nonce', args: [account.address] } as const;
 const nonce = toHex(await createPublicClient({ transport: http(stack.rpcUrl) }).readContract(nonceCall));
@@ -97,11 +97,11 @@ await call('POST', () => ({}), orders); // all of them are stored, or none
 let mine: LimitOrder[] = [];
 for (let polls = 0; polls < 120; polls += 1) {
   mine = (await call('GET', listQuery)).filter((one) => orders.some(({ signature }) => signature === one.signature));
-  // A list that lacks an order for now says so (`X-Read-Lag`): the next one has it.
+  // If a list lacks an order for now, it says so (`X-Read-Lag`). A later list has it.
   if (mine.length === orders.length && mine.every(({ status }) => status !== 'VALIDATING')) break;
   await pause(500);
 }
-// INACTIVE with a reason: it becomes ACTIVE as soon as the funds are there.
+// An INACTIVE order has a reason, and becomes ACTIVE as soon as the funds are there.
 for (const { orderHash, status, reason } of mine) console.log('listed', orderHash, reason ?? status);
 const [first] = mine;
 if (first === undefined) throw new Error('the orders are gone: cancelled, or their nonce is not the chain’s any more');

@@ -22,26 +22,26 @@ const stack: Stack = JSON.parse(readFileSync(file, 'utf8'));
 // Account 1 of anvil: everyone has its key. `npm start` puts it on the whitelist, with tokens and their approval.
 const key = process.env['MAKER_KEY'] ?? '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d';
 
-// The service's signature over what it has stored, and where in its log: keep them for disputes.
+// The service's signed proofs of what it has stored, and where in its log. Keep them for disputes.
 const receipts: Receipt[] = [];
 const client = createClient({
   ...stack,
   onReceipt: (receipt) => void receipts.push(receipt),
-  // Its error does not show what is wrong with the key, which would be most of it.
+  // The error of `readPrivateKey` does not show the key.
   signer: readPrivateKey('MAKER_KEY', key),
-  // Repeats what is `retryable`: `rate_limited` after the time in Retry-After, else (`unavailable`, no answer) after a
-  // growing one.
+  // Retries what is `retryable`: after the time in Retry-After (`rate_limited`), else after a growing time
+  // (`unavailable`, no answer).
   retry: { attemptsMax: 6, onRetry: ({ code }, ms) => console.log(`again in ${Math.ceil(ms)} ms: ${code}`) },
 });
 
-// An order with another nonce than its maker's on the chain counts as cancelled.
+// An order counts as cancelled if its nonce is not its maker's on the chain.
 const provider = new JsonRpcProvider(stack.rpcUrl);
 const protocol = new Contract(stack.limitOrderProtocol, ['function nonce(address) view returns (uint256)'], provider);
 const nonce: bigint = await protocol.getFunction('nonce').staticCall(await client.maker());
 provider.destroy();
 
 const [usdt, weth] = stack.tokens;
-// By the service's clock: this one may be wrong.
+// Use the service's clock: the local one may be wrong.
 const expiresAt = Math.floor((await client.serverTimeMs()) / 1000) + 3600;
 const sign = (usdtAmount: bigint, wethAmount: bigint) =>
   client.signOrder({
@@ -52,23 +52,23 @@ const sign = (usdtAmount: bigint, wethAmount: bigint) =>
   });
 const orders = [await sign(100_000_000n, 40n * 10n ** 15n), await sign(50_000_000n, 20n * 10n ** 15n)] as const;
 
-// All of them are stored, or none. A try without an answer may have stored them: `duplicate` at the next one says so.
-// They were signed just now, so it can mean nothing else. For orders that were posted before, look at the list.
+// All orders are stored, or none. A try without an answer may have stored them: then the next try gets `duplicate`.
+// The orders were signed just now, so `duplicate` can mean nothing else. For older orders, look at the list.
 await client.placeOrders(orders, { duplicateCountsAsStored: true });
 
 let mine: LimitOrderRecord[] = [];
 for (let polls = 0; polls < 120; polls += 1) {
   const { records } = await client.listOrders();
   mine = records.filter((record) => orders.some(({ orderHash }) => orderHash === record.orderHash));
-  // A list that lacks an order for now says so (`readLag`): the next one has it.
+  // If a list lacks an order for now, it says so (`readLag`). A later list has it.
   if (mine.length === orders.length && mine.every(({ status }) => status !== 'VALIDATING')) break;
   await pause(500);
 }
-// INACTIVE has a reason, and becomes ACTIVE as soon as the funds are there.
+// An INACTIVE order has a reason, and becomes ACTIVE as soon as the funds are there.
 for (const record of mine)
   console.log('listed', record.orderHash, record.status === 'INACTIVE' ? record.reason : record.status);
 
-// At no gas, and for the service and its router alone: `cancelOrder` of the contract ends an order for everybody.
+// This costs no gas, and counts only for the service and its router. The contract's `cancelOrder` counts for everybody.
 const [first] = orders;
 const cancelled = await client.cancelOrders([first]);
 

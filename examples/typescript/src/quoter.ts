@@ -1,6 +1,6 @@
 /**
  * A market maker's bot: keeps ten orders in the book and moves all of them every second, in one piece. A dead-man's
- * switch takes them back where it dies or loses its network. `npm run example:quoter`
+ * switch cancels them if the bot dies or loses its network. `npm run example:quoter`
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -16,7 +16,7 @@ interface Stack {
 
 const QUOTES = 10;
 const MOVE_MS = 1_000;
-/** One request cancels so many orders at most. */
+/** The most orders that one request can cancel. */
 const CANCELS_MAX = 100;
 const SWITCH_SECONDS = 5;
 
@@ -27,7 +27,7 @@ const stack: Stack = JSON.parse(readFileSync(file, 'utf8'));
 const key = process.env['MAKER_KEY'] ?? '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d';
 const signer = readPrivateKey('MAKER_KEY', key);
 const client = createClient({ ...stack, signer, retry: { attemptsMax: 6 } });
-/** For heartbeats: one whose answer is lost is followed by a newer one, and not tried again. */
+/** Sends heartbeats. It does not retry one whose answer is lost: a newer one follows. */
 const impatient = createClient({ ...stack, signer, timeoutMs: 1_500 });
 
 /** The orders that may be open, as far as this bot knows. */
@@ -36,12 +36,12 @@ const open = new Map<string, OrderToReplace>();
 let mustCancel = false;
 let isStopping = false;
 
-/** Begins with what an earlier run has left in the book, and tells of every fill. */
+/** Takes over the orders that an earlier run has left in the book, then prints every fill. */
 async function follow(onSnapshot: () => void): Promise<void> {
   for await (const event of client.streamOrders()) {
     if (event.event === 'snapshot') {
       for (const order of event.orders) open.set(order.orderHash, order);
-      // One request does not replace so many.
+      // One request cannot replace more.
       mustCancel ||= open.size > CANCELS_MAX;
       onSnapshot();
     } else if (event.event === 'change' && event.happened === 'FILLED') {
@@ -50,10 +50,10 @@ async function follow(onSnapshot: () => void): Promise<void> {
   }
 }
 
-/** By the service's clock: this one may be wrong. */
+/** The time by the service's clock: the local one may be wrong. */
 const nowSeconds = async () => Math.floor((await client.serverTimeMs()) / 1000);
 
-/** Unless the next one comes in time, the service cancels all orders. */
+/** Sends heartbeats. If the next one is late, the service cancels all orders. */
 async function beat(): Promise<void> {
   for (; !isStopping; await pause(MOVE_MS)) {
     await impatient.sendHeartbeat((await nowSeconds()) + SWITCH_SECONDS).catch(complain);
@@ -66,7 +66,7 @@ function complain(error: unknown): MakerbookError {
   return error;
 }
 
-/** Cancels all that may be open, also orders that are on their way. */
+/** Cancels all that may be open, orders in flight included. */
 async function cancelOpen(): Promise<void> {
   const orders = [...open.values()];
   for (let from = 0; from < orders.length; from += CANCELS_MAX)
@@ -78,7 +78,7 @@ async function cancelOpen(): Promise<void> {
 /** Signs new quotes around a price. */
 async function signQuotes(price: bigint): Promise<readonly SignedOrder[]> {
   const [usdt, weth] = stack.tokens;
-  // An order with another nonce than its maker's on the chain counts as cancelled: it grows with `cancelAllOrders`.
+  // An order counts as cancelled if its nonce is not its maker's on the chain. `cancelAllOrders` raises the latter.
   const nonce = (await client.readAccount()).nonce ?? 0n;
   const expiresAt = (await nowSeconds()) + 300;
   const level = (n: number) =>
@@ -91,7 +91,7 @@ async function signQuotes(price: bigint): Promise<readonly SignedOrder[]> {
   return Promise.all(Array.from({ length: QUOTES }, (_, n) => level(n)));
 }
 
-/** Replaces what is open by new quotes: all or nothing. @returns whether to move again at once */
+/** Replaces the open orders with new quotes, all or nothing. @returns whether to move again at once */
 async function move(price: bigint): Promise<boolean> {
   const gone = [...open.values()];
   let orders: readonly SignedOrder[] = [];
@@ -100,7 +100,7 @@ async function move(price: bigint): Promise<boolean> {
   };
   try {
     orders = await signQuotes(price);
-    // They were signed just now: a duplicate can only mean that an earlier try has stored them.
+    // The orders were signed just now, so a duplicate can only mean that an earlier try has stored them.
     const options = { duplicateCountsAsStored: true, validUntilMs: (await client.serverTimeMs()) + 10_000 };
     await (gone.length === 0 ? client.placeOrders(orders, options) : client.replaceOrders(gone, orders, options));
     open.clear();
@@ -109,15 +109,15 @@ async function move(price: bigint): Promise<boolean> {
     return false;
   } catch (failure) {
     const { code, index = 0, mayHaveHappened, problem } = complain(failure);
-    // Nobody knows whether the old or the new orders are open.
+    // It is unknown whether the old or the new orders are open: keep both.
     if (mayHaveHappened) keep();
     const one = gone[index];
-    // It is filled or has expired, or the switch has cancelled it.
+    // The order is filled or has expired, or the switch has cancelled it.
     if (one !== undefined && code === 'not_found') open.delete(one.orderHash);
-    // It is filled in part: the next move replaces what is left.
+    // The order is filled in part: the next move replaces what is left.
     if (one !== undefined && code === 'remaining_changed')
       open.set(one.orderHash, { ...one, remainingMakingAmount: problem?.remainingMakingAmount });
-    // Prices that cannot be moved are taken back.
+    // If the prices cannot be moved, cancel them.
     const isLeft = !mayHaveHappened && (code === 'not_found' || code === 'remaining_changed');
     mustCancel = !isLeft;
     return isLeft;

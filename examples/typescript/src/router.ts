@@ -1,6 +1,6 @@
 /**
  * A router's reader in TypeScript, with kafkajs and `@makerbook/book`: holds the open orders, and prints which can be
- * filled, how, and when the feed is not to be used. `npm run example:router`, until Ctrl-C.
+ * filled, how, and when not to use the feed. `npm run example:router`, until Ctrl-C.
  */
 import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ const topicOf = (name: string) => `${process.env['TOPIC_PREFIX'] ?? ''}limit-ord
 const topic = topicOf('book');
 const kafka = new Kafka({ clientId: 'example-router', brokers: kafkaBrokers.split(','), logLevel: logLevel.NOTHING });
 
-// The snapshot is complete when the position in each partition has reached the end that it has now.
+// The snapshot is complete once the reader has reached the current end of each partition.
 const admin = kafka.admin();
 await admin.connect();
 const partitions = await admin.fetchTopicOffsets(topic);
@@ -22,26 +22,26 @@ await admin.disconnect();
 const missing = new Map(partitions.map(({ partition, high }) => [partition, BigInt(high)]));
 for (const { partition, low, high } of partitions) if (low === high) missing.delete(partition);
 let isComplete = false;
-// Makers can wait for a router that the operator has registered (`Prefer: wait=N; by=router`) to have seen a
+// Makers can wait (`Prefer: wait=N; by=router`) until a router that the operator has registered has seen a
 // cancellation.
 const name = process.env['ROUTER_NAME'];
 const producer = name === undefined ? undefined : kafka.producer();
 await producer?.connect();
 
 const book = new Book();
-// kafkajs reads in groups alone: a new one at each start begins with the first record, and keeps no offsets.
+// kafkajs reads only in groups. Use a new group at each start: it begins with the first record, and keeps no offsets.
 const consumer = kafka.consumer({ groupId: `router-example-${randomUUID()}`, readUncommitted: false });
 let isJoined = false;
 consumer.on(consumer.events.GROUP_JOIN, () => {
-  // It would read from the beginning again.
+  // After a second join the consumer would read from the beginning again.
   if (isJoined) fail(new Error('the consumer was away for too long: start again'));
   isJoined = true;
 });
 consumer.on(consumer.events.CRASH, ({ payload }) => {
-  // Else kafkajs joins again by itself.
+  // With `restart`, kafkajs joins again by itself.
   if (!payload.restart) fail(payload.error);
 });
-// Also after markers of transactions, which no handler is given.
+// Batches end after transaction markers too: no message handler is given those.
 consumer.on(consumer.events.END_BATCH_PROCESS, ({ payload: { partition, lastOffset } }) => {
   if (BigInt(lastOffset) + 1n >= (missing.get(partition) ?? 0n)) missing.delete(partition);
   if (missing.size === 0 && !isComplete) reportSnapshot();
@@ -56,7 +56,7 @@ await consumer.run({
       if (isComplete) report(change);
       if (isComplete && change.kind === 'clock') acknowledge(change.clock);
     } catch (error) {
-      // The feed broke its promise, or cannot be read: what the book holds is not to be used.
+      // The feed broke its promise, or cannot be read: do not use the book.
       fail(error as Error);
     }
   },
@@ -65,7 +65,8 @@ await consumer.run({
 let isStale: boolean | undefined;
 setInterval(() => {
   if (!isComplete) return;
-  // The time of the block up to which every partition is complete. It moves with each block, also when no order does.
+  // `staleSince` is the time of the block up to which every partition is complete. It moves with each block, even if
+  // no order changes.
   const age = Date.now() / 1000 - (book.staleSince(partitions.length) ?? 0);
   if (isStale === age > STALE_SECONDS_MAX) return;
   isStale = age > STALE_SECONDS_MAX;
@@ -75,7 +76,7 @@ setInterval(() => {
 function acknowledge(clock: BookClock): void {
   if (name === undefined) return;
   const messages = [ackOf(name, clock, Date.now())];
-  // The book is good all the same.
+  // If this fails, the book is still good.
   producer?.send({ topic: topicOf('acks'), messages }).catch(({ message }) => console.error(message));
 }
 
@@ -92,7 +93,7 @@ function fail({ message }: Error): never {
 
 function reportSnapshot(): void {
   isComplete = true;
-  // From now on each clock has to agree with the book.
+  // From now on each clock must agree with the book.
   book.expectWhole();
   console.log(`snapshot: ${book.entries.size} open orders`);
   for (const entry of book.entries.values()) reportOrder(entry);
@@ -106,7 +107,7 @@ function report(change: BookChange): void {
 function reportOrder({ orderHash, order, status, remainingMakingAmount, routableUntil }: BookEntry): void {
   if (status !== 'ACTIVE' || Date.now() / 1000 >= routableUntil) return console.log(`${status} ${orderHash}`);
   const { making, taking, permittedTaker } = order;
-  // In full or in part; the contract rounds up what the taker pays. Two orders of a maker may draw on the same funds.
+  // Fill in full or in part. The contract rounds up what the taker pays. Orders of one maker may share its funds.
   const makingAmount = BigInt(remainingMakingAmount);
   const product = makingAmount * BigInt(taking.amount);
   const takingAmount = (product + BigInt(making.amount) - 1n) / BigInt(making.amount);

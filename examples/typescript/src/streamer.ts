@@ -1,7 +1,7 @@
 /**
- * An aggregator's adapter that streams: it holds the book itself, over HTTP, and quotes without a request, in
- * microseconds and for the newest block. `npm run example:streamer`: fills once, waits until the book shows it, and
- * ends.
+ * An aggregator's adapter that streams: it reads the book over HTTP and holds it, so it quotes without a request, in
+ * microseconds and for the newest block. `npm run example:streamer`: fills once, waits until the book shows the fill,
+ * and ends.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import {
@@ -23,7 +23,7 @@ const SLIPPAGE = 50n;
 const stack = readStack();
 const key = process.env['READER_KEY'];
 // The taker pays WETH and gets USDT, unless told otherwise.
-// The book has them in lowercase.
+// The book has the addresses in lowercase.
 const pair = {
   tokenIn: (process.env['TOKEN_IN'] ?? stack.tokens[1].address).toLowerCase(),
   tokenOut: (process.env['TOKEN_OUT'] ?? stack.tokens[0].address).toLowerCase(),
@@ -31,7 +31,7 @@ const pair = {
 const amountIn = BigInt(process.env['AMOUNT_IN'] ?? 10n ** 15n);
 
 const reader = readOverHttp({ baseUrl: stack.baseUrl, ...(key !== undefined && { key }) });
-/** Orders by what is left of them, as the stream tells. */
+/** The amount left of each order, keyed by order hash. */
 const left = new Map<string, bigint>();
 let orders = new RankedOrders();
 let isWhole = false;
@@ -49,7 +49,7 @@ for (;;) {
   const filled = await taker.fill({ data: fillCalldata(quoted, { limit }), gas: gasLimitOf(quoted) });
   const isAsQuoted = filled.amountOut === quoted.amountOut && filled.amountIn === quoted.amountIn;
   console.log(`filled ${filled.amountOut} for ${filled.amountIn}${isAsQuoted ? ', as quoted' : ''}`);
-  // Until the book has seen the block, it shows what is filled already: a real one takes its own fills off.
+  // The book shows the old amounts until it has seen the block. A real adapter subtracts its own fills.
   for (const { entry } of quoted.fills) {
     while (left.get(entry.orderHash) === BigInt(entry.remainingMakingAmount)) await pause(50);
     console.log(`SEEN ${entry.orderHash}, ${left.get(entry.orderHash) ?? 0n} left`);
@@ -59,7 +59,7 @@ for (;;) {
 taker.close();
 await book.stop();
 
-/** Follows the book from its snapshot on; and anew where it cannot be read on. */
+/** Follows the book from its snapshot on. Starts again if it cannot read on. */
 function follow(): FollowedBook {
   isWhole = false;
   left.clear();
@@ -69,7 +69,7 @@ function follow(): FollowedBook {
     onChange: note,
     onFatal: (error) => {
       isWhole = false;
-      console.error(`following the book anew: ${error.message}`);
+      console.error(`following the book again: ${error.message}`);
       setTimeout(() => {
         book = follow();
       }, 1_000);
@@ -88,7 +88,7 @@ function note(change: BookChange): void {
   if (change.kind === 'removed') left.delete(change.orderHash);
 }
 
-/** Undefined while the book is not whole or too old, or lacks the pair. Spare orders for 30 % help if a fill fails. */
+/** Undefined while the book is incomplete, too old or lacks the pair. Spare orders for 30 % help if a fill fails. */
 function quoteNow() {
   const nowSeconds = Date.now() / 1000;
   if (!isWhole || nowSeconds - (book.staleSince() ?? 0) > STALE_SECONDS_MAX) return undefined;

@@ -1,7 +1,6 @@
 /**
- * Sends fills to the chain, for the adapters beside it: it stands for your own executor. It takes the stack's
- * `OrderFiller`, or the one that ORDER_FILLER names, or deploys one; and on the local chain it makes the tokens that it
- * pays with.
+ * Sends fills to the chain for the adapters beside it. Replace it with your own executor. It uses the `OrderFiller`
+ * that ORDER_FILLER names, or the stack's, or deploys one. On the local chain it mints the tokens that it pays with.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { Contract, ContractFactory, JsonRpcProvider, MaxUint256, Wallet } from 'ethers';
@@ -10,7 +9,7 @@ export interface Stack {
   readonly baseUrl: string;
   readonly rpcUrl: string;
   readonly limitOrderProtocol: string;
-  /** Empty, or not there, where the stack has deployed no contracts. */
+  /** Empty or missing if the stack has deployed no contracts. */
   readonly orderFiller?: string;
   readonly tokens: readonly [{ readonly address: string }, { readonly address: string }];
 }
@@ -52,7 +51,7 @@ export async function openTaker({ rpcUrl, limitOrderProtocol, orderFiller }: Sta
     Promise.all([paid, got].map((token): Promise<bigint> => token.getFunction('balanceOf')(wallet.address)));
 
   return {
-    /** Sends the call of an `OrderFiller`, and tells what it has moved. @throws where it reverts */
+    /** Sends the call of an `OrderFiller`, and returns the amounts moved. @throws if the call reverts */
     async fill({ to = filler, data = '0x', gas }: { to?: string; data?: string; gas?: number }) {
       const [inBefore = 0n, outBefore = 0n] = await balances();
       const receipt = await send(to, data, gas);

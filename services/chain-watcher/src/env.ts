@@ -28,10 +28,13 @@ export const watcherSettings = {
     '',
   ),
   KAIA_KAFKA_BROKERS: list('Brokers of `KAIA_TOPIC`, with the same TLS and SASL settings; empty: `KAFKA_BROKERS`', ''),
-  KAIA_GAP_MS_MAX: integer('How long the topic may lack a block behind a later one, before JSON-RPC is asked', 300),
+  KAIA_GAP_MS_MAX: integer(
+    'How long the topic may lack a block once it has a later one, before JSON-RPC is asked',
+    300,
+  ),
   KAIA_SILENCE_MS_MAX: integer('How long the topic may give no block at all', 3000),
   POLL_INTERVAL_MS: integer('How often the nodes are asked for the next block', 500, { min: 10 }),
-  NODE_SILENCE_MS_MAX: integer('A node without a new block for this long is passed over if another is further', 3000, {
+  NODE_SILENCE_MS_MAX: integer('A node without a new block for this long is passed over if another is ahead', 3000, {
     min: 100,
   }),
   RPC_TIMEOUT_MS: integer('Time limit for a node to answer', 5000, { min: 100 }),
@@ -57,12 +60,10 @@ export const watcherSettings = {
     'Not ready while the newest published block is older; 0: no limit, for a chain that makes blocks on demand',
     15,
   ),
-  LIVE_SILENCE_MS_MAX: integer(
-    'Not alive when the block loop stands still for this long while Kafka answers',
-    300_000,
-    { min: 1000 },
-  ),
-  HALT_LINGER_MS: integer('How long a halted process stays, to be seen by two scrapes at least', 45_000, {
+  LIVE_SILENCE_MS_MAX: integer('Not alive when the block loop is stuck for this long while Kafka answers', 300_000, {
+    min: 1000,
+  }),
+  HALT_LINGER_MS: integer('How long a halted process keeps running, so that at least two scrapes see it', 45_000, {
     max: 600_000,
   }),
   KAFKA_TIMEOUT_MS: integer('An append to the log is tried again after this time', 5000, { min: 100 }),

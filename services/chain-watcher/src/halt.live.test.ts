@@ -20,7 +20,7 @@ const millisecondsOf = async (work: () => Promise<unknown>) => {
 };
 
 describe('a watcher that has halted', () => {
-  test('stays for scrapes and says why, publishes nothing, ends with 1 on SIGTERM, and halts again when it is started again', async () => {
+  test('can be scraped, says why, publishes nothing, exits 1 on SIGTERM, and halts again when restarted', async () => {
     const halted = await run({ HALT_LINGER_MS: '600000' });
     const { ops, exited, terminate } = halted;
     const token = await stage.deploy(deployArtifacts.TestToken, 'Making', 'MAK', 18);
@@ -60,7 +60,7 @@ describe('a watcher that has halted', () => {
     expect(since()).toEqual(['OrderSubmitted']);
   });
 
-  test('as the node is of another CHAIN_ID, names both, ends with 1 by itself after HALT_LINGER_MS, and has published nothing', async () => {
+  test('over a wrong CHAIN_ID names both ids, publishes nothing, and exits with 1 after HALT_LINGER_MS', async () => {
     const halted = await run({ CHAIN_ID: '1001', HALT_LINGER_MS: '6000' });
     await hasHalted(halted);
     expect(await millisecondsOf(() => halted.exited)).toBeGreaterThan(1000);
@@ -71,11 +71,11 @@ describe('a watcher that has halted', () => {
     expect(stage.facts).toEqual([]);
   });
 
-  test('has published nothing where the rows are of another log', async () => {
+  test('has published nothing if the rows belong to another log', async () => {
     const postgres = connectPostgres({ url: stage.databaseUrl, connectTimeoutMs: 60_000 });
     await postgres.query('insert into projections (partition, next_offset) values (0, 1000)');
     await postgres.close();
-    expect((await (await watch()).failed).message).toMatch(/it belongs to another log/);
+    expect((await (await watch()).failed).message).toMatch(/the projection belongs to another log/);
     expect(stage.facts).toEqual([]);
   });
 });

@@ -28,7 +28,7 @@ const isNotReady = async (ops: Ops, why: RegExp) => {
 const post = async (partition: number) =>
   stage.submit(await stage.sign(await stage.createAccount(partition), { making: { token, amount: 1n } }));
 
-test('readiness counts down the missed blocks that are followed one by one, and a loop that is stuck at one is found dead', async () => {
+test('readiness counts down the missed blocks, and a loop that is stuck at one of them is not alive', async () => {
   const first = await watch();
   await stage.settled();
   await first.stop();
@@ -39,7 +39,7 @@ test('readiness counts down the missed blocks that are followed one by one, and 
   await isNotReady(ops, /^catching up: 40 blocks behind the head$/);
   expect(await ops.metric('catch_up_ratio')).toBeLessThan(1);
   await until('it is not alive', async () => (await ops.ask('/livez')).status === 503);
-  // The first one is for fills that the watcher before may have missed.
+  // The first call is for fills that the previous watcher may have missed.
   await held.passOne();
   await held.passOne();
   await isNotReady(ops, /^catching up: 39 blocks behind the head$/);
@@ -59,7 +59,7 @@ const holdBack = async (partition: number) => {
   return { release: () => stage.log.createFencedPublisher({ transactionalId, timeoutMs: 60_000 }).takeOver() };
 };
 
-test('a partition that shows nothing new for some time holds up its own new orders alone: blocks go on, and so do the other partitions', async () => {
+test('a stuck partition holds up only its own new orders: blocks and the other partitions go on', async () => {
   const { ops } = await run({ SWEEP_PAIRS_PER_SECOND: '50' });
   await post(0);
   await stage.mine();

@@ -61,7 +61,7 @@ describe('the watcher', () => {
 
   test.each<[string, Given, RegExp]>([
     ['Kafka is silent', { lastPollAtMs: 980_000 }, /no broker has answered for 20 s/],
-    ['a node is away', { failure: 'gone' }, /blocks: gone/],
+    ['a node is down', { failure: 'gone' }, /blocks: gone/],
     ['it reads the log', { state: { ...well.state, hasReadLog: false } }, /reading the log: 7 records/],
     ['it catches up', at({ catchUp: { step: 'makers', done: 3, total: 9 } }), /3 of 9 makers/],
     ['it follows', at({ catchUp: { step: 'followed', done: 3, total: 9 } }), /3 of 9 blocks foll/],
@@ -77,7 +77,7 @@ describe('the watcher', () => {
     [
       'it reads what the one before it has published',
       { state: { hasReadLog: true, role: 'TAKING_OVER', position: undefined, awaited: [3] } },
-      /taking over, waits for partition 3 of the log/,
+      /taking over: waiting for partition 3 of the log/,
     ],
   ])('is not ready while %s, and says so, but is alive', (_what, signs, sentence) => {
     const health = readiness(signs);
@@ -86,16 +86,16 @@ describe('the watcher', () => {
     expect(liveness(signs).isOk).toBe(true);
   });
 
-  test('is ready up to the age of a block that is allowed, with a clock that is behind the chain, and at any age with 0', () => {
+  test('is ready up to the allowed block age (0 allows any), and also if its clock is behind the chain', () => {
     const processedAt = (timestamp: number) => at({ processed: { ...block, timestamp } });
     expect(readiness(processedAt(985)).isOk).toBe(true);
     expect(readiness(processedAt(5000)).isOk).toBe(true);
     expect(readiness(processedAt(1), 0).isOk).toBe(true);
   });
 
-  test('is not alive once its block loop no longer turns, unless it waits for Kafka, or has halted and ends by itself', () => {
+  test('is not alive once its block loop has stopped, unless it waits for Kafka or has halted', () => {
     expect(liveness({ lastTurnAtMs: 600_000, halt: 'a reorganisation' }).isOk).toBe(true);
-    expect(liveness({ lastTurnAtMs: 600_000 }).checks).toEqual({ loop: 'the block loop has not gone on for 400 s' });
+    expect(liveness({ lastTurnAtMs: 600_000 }).checks).toEqual({ loop: 'the block loop has been stuck for 400 s' });
     expect(liveness({ lastTurnAtMs: 600_000, lastPollAtMs: 600_000 }).isOk).toBe(true);
   });
 

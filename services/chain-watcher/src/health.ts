@@ -11,7 +11,7 @@ const LAG_BLOCKS_MAX = 10;
 const ROLES = { HOLDER: 'holder', TAKING_OVER: 'taking over', STANDBY: 'standby' } as const;
 const DONE = { blocks: 'blocks read', makers: 'makers read', followed: 'blocks followed' } as const;
 
-/** What the health of the watcher is judged by. */
+/** The signs that the watcher's health is judged by. */
 export interface Signs {
   readonly vitals: Pick<Vitals, 'monotonicMs' | 'unixMs' | 'startedAtMs' | 'lastTurnAtMs' | 'failures' | 'halt'>;
   readonly work: {
@@ -21,16 +21,16 @@ export interface Signs {
   readonly headNumber: () => number | undefined;
 }
 
-/** What is noted while the watcher works, for its health: failures, and when its block loop last went on. */
+/** Notes for the watcher's health, taken while it works: failures, and when its block loop last made progress. */
 export class Vitals {
   readonly monotonicMs: () => MonotonicMs;
   readonly unixMs: () => UnixMs;
   readonly startedAtMs: MonotonicMs;
-  /** When the block loop last went on: its request was answered, or failed. What goes on beside it does not count. */
+  /** When the block loop last made progress: its request was answered or failed. Other loops do not count. */
   lastTurnAtMs: MonotonicMs;
-  /** Why it has halted, and a restart would not help. */
+  /** Why the watcher has halted, if it has. A restart would not help. */
   halt: Error | undefined;
-  /** What is being tried again, and why. One failure of each worker is logged, until it works again. */
+  /** Workers that are retrying, and why. One failure of each worker is logged until it works again. */
   readonly failures = new Map<Worker, string>();
   readonly #logger: Logger;
 
@@ -50,13 +50,13 @@ export class Vitals {
     this.lastTurnAtMs = this.monotonicMs();
   }
 
-  /** What failed in another role does not count any more. */
+  /** Clears the failures, because those of the previous role no longer count. */
   noteRole(): void {
     this.noteTurn();
     this.failures.clear();
   }
 
-  /** A turn is of the block loop alone: the sweep and the orders may go on while it is stuck. */
+  /** Retries a worker's work. Only the block loop notes turns: the sweep and the orders may work while it is stuck. */
   retryFor(worker: Worker, signal: AbortSignal): <T>(work: () => Promise<T>) => Promise<T> {
     const { failures } = this;
     const noteTurn = () => {
@@ -66,7 +66,7 @@ export class Vitals {
       if (!isRetryable(error)) return false;
       const reason = (error as Error).message;
       noteTurn();
-      if (!failures.has(worker)) this.#logger.warn({ worker, reason }, 'a dependency is away: trying again');
+      if (!failures.has(worker)) this.#logger.warn({ worker, reason }, 'a dependency is down: trying again');
       failures.set(worker, reason);
       return true;
     };
@@ -79,22 +79,23 @@ export class Vitals {
   }
 }
 
-/** Is OK where a restart would not help: for a standby, a loop that goes on or waits, and a halted watcher. */
+/** Is OK if a restart would not help: for a standby, a block loop that works or waits, and a halted watcher. */
 export function judgeLiveness(signs: Signs, silenceMsMax: number): Health {
   const { vitals, work } = signs;
-  // It ends by itself: killed before, it would be gone before its metrics are scraped, and halt again.
+  // A halted watcher ends by itself. If killed earlier, it would be gone before its metrics are scraped, and halt
+  // again.
   if (vitals.halt !== undefined) return { isOk: true, checks: { loop: 'halted, and about to end' } };
   const silenceMs = vitals.monotonicMs() - vitals.lastTurnAtMs;
   const isKafkaAway = kafkaSilenceMs(signs) > KAFKA_SILENCE_MS_MAX;
   const isStuck = work.state.role === 'HOLDER' && silenceMs > silenceMsMax && !isKafkaAway;
-  const loop = isStuck ? `the block loop has not gone on for ${inSeconds(silenceMs)}` : 'ok';
+  const loop = isStuck ? `the block loop has been stuck for ${inSeconds(silenceMs)}` : 'ok';
   return healthOf({ loop });
 }
 
 /**
- * Whether the watcher does its part: the one that publishes has caught up with the chain, and nothing is being tried
- * again; a standby has read the log.
- * @param lagSecondsMax how old the newest published block may be by its timestamp; 0: as old as it is
+ * Tells whether the watcher does its part. Nothing may be retrying. A publishing watcher has to have caught up with the
+ * chain, and a standby to have read the log.
+ * @param lagSecondsMax how old the newest published block may be by its timestamp; 0: any age
  */
 export function judgeReadiness(signs: Signs, lagSecondsMax: number): Health {
   const { failures, halt } = signs.vitals;
@@ -106,7 +107,7 @@ export function judgeReadiness(signs: Signs, lagSecondsMax: number): Health {
     dependencies: reasons.length > 0 ? reasons.join('; ') : 'ok',
     position: describePosition(signs, lagSecondsMax),
   });
-  // A standby would look like a holder: both are ready.
+  // Name the role, because a standby and a holder are both ready.
   return { ...health, notes: { role: ROLES[signs.work.state.role] } };
 }
 
@@ -120,7 +121,7 @@ function describePosition({ vitals, work, headNumber }: Signs, lagSecondsMax: nu
   if (!hasReadLog) return `reading the log: ${followed.counts.records} records so far`;
   if (role === 'STANDBY') return 'ok';
   if (position === undefined) {
-    return awaited.length === 0 ? 'taking over' : `taking over, waits for partition ${awaited.join(', ')} of the log`;
+    return awaited.length === 0 ? 'taking over' : `taking over: waiting for partition ${awaited.join(', ')} of the log`;
   }
   const { catchUp, processed, phase } = position;
   if (catchUp !== undefined) return `catching up: ${catchUp.done} of ${catchUp.total} ${DONE[catchUp.step]}`;
@@ -129,10 +130,10 @@ function describePosition({ vitals, work, headNumber }: Signs, lagSecondsMax: nu
   const lagBlocks = head - processed.number;
   if (lagBlocks < 0) {
     const newest = followed.newestBlock()?.number ?? processed.number;
-    return `the node is ${newest - head} blocks behind block ${newest}, which is published`;
+    return `the node is ${newest - head} blocks behind block ${newest}, the newest one published`;
   }
   if (phase === 'CATCHING_UP' || lagBlocks > LAG_BLOCKS_MAX) return `catching up: ${lagBlocks} blocks behind the head`;
-  // A node without new blocks answers, and knows of no newer one: only the clock shows it.
+  // A node without new blocks still answers and knows of no newer block. Only the clock shows the lag.
   const lagMs = vitals.unixMs() - processed.timestamp * 1000;
   if (lagSecondsMax === 0 || lagMs <= lagSecondsMax * 1000) return 'ok';
   return `block ${processed.number}, the newest one published, is ${inSeconds(lagMs)} old`;

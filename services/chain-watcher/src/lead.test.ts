@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { type LeadOptions, lead } from './lead.js';
 
-/** When a watcher takes over, so many times, of which none leads to a block. */
+/** Has a watcher take over this many times without publishing a block. Returns the times. */
 async function takeOvers(times: number, followed: { newest: number; isResigned: boolean }): Promise<number[]> {
   const ending = new AbortController();
   const heldAtMs: number[] = [];
@@ -29,13 +29,13 @@ async function takeOvers(times: number, followed: { newest: number; isResigned: 
   return heldAtMs;
 }
 
-test('a watcher waits twice as long with each take-over that led to no block, up to 128 times', async () => {
+test('a watcher waits twice as long after each take-over without a block, up to 128 times as long', async () => {
   const heldAtMs = await takeOvers(10, { newest: 7, isResigned: false });
   const pauses = heldAtMs.map((atMs, n) => atMs - (heldAtMs[n - 1] ?? 0));
   expect(pauses.map((ms) => ms / 2_000)).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 128, 128]);
 });
 
-test('a watcher begins at once where the holder has resigned, or no block was ever processed', async () => {
+test('a watcher begins at once if the holder has resigned or no block was ever processed', async () => {
   expect(await takeOvers(1, { newest: 7, isResigned: true })).toEqual([0]);
   expect(await takeOvers(1, { newest: -1, isResigned: false })).toEqual([0]);
 });

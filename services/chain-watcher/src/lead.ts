@@ -4,7 +4,7 @@ import type { WatcherSettings } from './env.js';
 import type { FollowedLog } from './watch/follow-log.js';
 
 const TICK_MS = 100;
-/** More time between two checks than this does not count: the process was paused, or overloaded. */
+/** Time between two checks counts up to this: beyond it the process was paused or overloaded. */
 const CHECK_MS_MAX = 500;
 const POLL_AGE_MS_MAX = 2000;
 const DOUBLINGS_MAX = 7;
@@ -29,8 +29,8 @@ interface Tried {
 }
 
 /**
- * Stands by and publishes in turn, until the signal is aborted. Who may publish is decided by the fence of the log
- * alone: the one that took over last.
+ * Alternates between standing by and publishing until the signal is aborted. Only the log's fence decides which watcher
+ * may publish: the one that took over last.
  */
 export async function lead(options: LeadOptions): Promise<void> {
   const { signal, publish } = options;
@@ -45,10 +45,10 @@ export async function lead(options: LeadOptions): Promise<void> {
 }
 
 /**
- * Resolves when this process is to take over: at once where no block was ever processed, or the holder has resigned;
- * else when the log has had no new block for some time, and the own node has had a newer one for half of it. That time
- * doubles with each own take-over that led to no block, so that a long catch-up is not started over and over, and has a
- * random part then, so that two standbys do not take it from each other in turn.
+ * Resolves when this process should take over: at once if no block was ever processed or the holder has resigned.
+ * Otherwise waits until the log has had no new block for some time, and the own node a newer one for half that time.
+ * The time doubles with each own take-over that led to no block, because a long catch-up must not start over and over.
+ * It then has a random part, or two standbys would take over from each other in turn.
  */
 async function standBy(options: LeadOptions, tried: Tried): Promise<void> {
   const { followed, source, settings, signal, monotonicMs, wait } = options;
@@ -60,7 +60,7 @@ async function standBy(options: LeadOptions, tried: Tried): Promise<void> {
     const times = tried.block === block ? tried.times : 0;
     if (times === 0 && (block < 0 || followed.isResigned)) return;
     const now = monotonicMs();
-    // A process that was paused, or is cut from Kafka, does not know the log of the time in between.
+    // A process that was paused or cut off from Kafka does not know what the log got meanwhile.
     const isInformed = now - followed.lastPollAtMs() <= POLL_AGE_MS_MAX;
     const sinceMs = isInformed ? Math.min(now - checkedAtMs, CHECK_MS_MAX) : 0;
     checkedAtMs = now;

@@ -7,7 +7,7 @@ import { Stage } from './testing/stage-chain.js';
 
 let stage: Stage;
 let topic: string;
-/** Before the Kafka of the Kaia node. */
+/** The gate in front of the Kaia node's Kafka. */
 let gate: TcpGate;
 let watcher: WatcherProcess;
 
@@ -24,7 +24,7 @@ afterAll(async () => {
 });
 
 const gaps = () => watcher.ops.metric('topic_gap_blocks_total');
-/** Blocks that the topic does not hold are published, and nothing speaks against it. */
+/** Mines blocks that the topic does not hold, and checks that they are published and the watcher is ready. */
 const goOnWithout = async () => {
   const before = await gaps();
   await stage.mine(3);
@@ -32,7 +32,7 @@ const goOnWithout = async () => {
   expect((await gaps()) - before).toBeGreaterThanOrEqual(3);
   expect(await watcher.ops.ask('/readyz')).toMatchObject({ status: 200 });
 };
-/** A block comes into the topic, and from nowhere else to the watcher. */
+/** Mines a block and writes it to the topic. True if the watcher took it from there. */
 const isFollowed = async () => {
   const before = await gaps();
   await stage.mine();
@@ -43,10 +43,10 @@ const isFollowed = async () => {
   return (await gaps()) === before;
 };
 
-test('without the Kafka of the Kaia node the watcher starts, logs it once, and follows the topic when it is there', async () => {
+test('the watcher starts without the Kaia node’s Kafka, logs that once, and later follows the topic', async () => {
   watcher = await runWatcherProcess(stage, { KAIA_TOPIC: topic, KAIA_KAFKA_BROKERS: new URL(gate.url).host });
   await until('it is ready', async () => (await watcher.ops.ask('/readyz')).status === 200);
-  // A standby is ready too: this one takes over, as there is no other.
+  // A standby is ready too. This one takes over, because there is no other.
   await stage.settled();
   await goOnWithout();
   await until('it has asked for the topic in vain', () => watcher.countLines('a topic cannot be read yet') > 0);
@@ -55,6 +55,6 @@ test('without the Kafka of the Kaia node the watcher starts, logs it once, and f
   await until('the topic is followed', isFollowed);
 
   await watcher.terminate();
-  expect(watcher.countLines('the Kafka of the Kaia node is away')).toBe(1);
+  expect(watcher.countLines('the Kafka of the Kaia node is down')).toBe(1);
   expect(watcher.countLines('the topic can be read now')).toBe(1);
 });

@@ -12,7 +12,7 @@ const { run, openGate, holdCalls } = eachOnAStage((own) => {
 });
 
 describe('the metrics of a running watcher', () => {
-  test('are there from the start, though nothing has happened: 0, or the time since then', async () => {
+  test('exist before anything has happened: as 0, or as the time since the start', async () => {
     const { ops } = await run({
       RPC_URL: 'http://user:password@127.0.0.1:9/v1/the-key-of-this-endpoint',
       SWEEP_PAIRS_PER_SECOND: '20',
@@ -45,7 +45,7 @@ describe('the metrics of a running watcher', () => {
 
   test('count what was published, found, asked and refused, and what could not be read', async () => {
     const seen = { requests: 0, calls: 0, refusals: 0 };
-    /** How the preferred node answers the next question for logs; undefined: well. */
+    /** How the preferred node answers the next request for logs; undefined: correctly. */
     let misbehave: Misbehaviour | undefined;
     const counted =
       (isPreferred: boolean): Misbehaviour =>
@@ -119,7 +119,7 @@ describe('the metrics of a running watcher', () => {
       ({ partition, fact }) => partition === 0 && fact.type === 'BlockProcessed',
     ).length;
     await comesTo('blocks_total', blocks);
-    // The first one is the head at the start.
+    // The first block is the head at the start.
     await comesTo('topic_gap_blocks_total', blocks - 1);
     await comesTo(
       'block_facts_total',
@@ -160,8 +160,8 @@ describe('the metrics of a running watcher', () => {
     await comesTo('log_records_total', records + 1);
   });
 
-  // The chain ends in it.
-  test('show what it does', async () => {
+  // This test stops the chain.
+  test('show its head and lag, what it watches, its unread orders and its subscription', async () => {
     const gate = await holdCalls('eth_call');
     const token = await stage.deploy(deployArtifacts.TestToken, 'Making', 'MAK', 18);
     const maker = await stage.createAccount();

@@ -31,7 +31,7 @@ export function createMetrics() {
   const counters = {
     blocks: counter('blocks', 'Blocks published'),
     facts: counter('block_facts', 'Facts published with blocks'),
-    gaps: counter('topic_gap_blocks', 'Blocks that the Kaia node’s topic did not hold in time, and JSON-RPC gave'),
+    gaps: counter('topic_gap_blocks', 'Blocks that JSON-RPC gave because the Kaia node’s topic lacked them'),
     takeovers: counter('takeovers', 'How often this watcher took over'),
     breaks: counter('subscription_breaks', 'How often the WebSocket subscription to new blocks broke'),
     halts: counter('halts', 'Halts because the chain or the log is not what it was'),
@@ -78,7 +78,7 @@ function observeBlocks({ vitals, work: { state, followed }, headNumber }: Measur
     if (block === undefined) return vitals.secondsSince(vitals.startedAtMs);
     return Math.max(0, vitals.unixMs() / 1000 - block.timestamp);
   });
-  gauge('loop_age_seconds', 'Time since the block loop last went on; 0 while another watcher publishes', () =>
+  gauge('loop_age_seconds', 'Time since the block loop last advanced; 0 while another watcher publishes', () =>
     state.role === 'HOLDER' ? vitals.secondsSince(vitals.lastTurnAtMs) : 0,
   );
   gauge('partition_wait_seconds', 'How long a partition of the log lacks the newest block, by partition', () =>
@@ -87,7 +87,7 @@ function observeBlocks({ vitals, work: { state, followed }, headNumber }: Measur
       return [isBehind ? vitals.secondsSince(blockReadAtMs) : 0, { partition }];
     }),
   );
-  gauge('catch_up_ratio', 'How far catching up has come, from 0 to 1; 1 when it is done, and for a standby', () =>
+  gauge('catch_up_ratio', 'Progress of catching up, from 0 to 1; 1 when it is done, and for a standby', () =>
     state.position === undefined || state.position.phase === 'FOLLOWING' ? 1 : ratioOf(state.position.catchUp),
   );
 }
@@ -98,26 +98,26 @@ function observeOrders({ vitals, work, suspects }: Measured, { gauge, observedCo
   gauge('watched_makers', 'Makers with watched orders', () => watched.sizes().makers);
   gauge('watched_orders', 'Watched orders', () => watched.sizes().orders);
   gauge('unread_orders', 'New orders that wait to be read', () => watched.unread.size);
-  gauge('unread_order_age_seconds', 'How long the oldest of them has waited; 0 when there is none', () => {
+  gauge('unread_order_age_seconds', 'How long the oldest new order has waited; 0 if there is none', () => {
     const oldest = watched.unread.values().next().value;
     return oldest === undefined ? 0 : vitals.secondsSince(oldest.sinceMs);
   });
   gauge(
     'put_off_pairs',
-    'Pairs whose reading costs too much to be done with a block, and that are read in turn',
+    'Pairs that are read in turn, because reading them with a block costs too much',
     () => watched.putOff.size,
   );
   gauge(
     'unasked_orders',
-    'Orders of contract wallets that these are to be asked about',
+    'Orders that wait until their contract wallet is asked about them',
     () => watched.wallets.unasked().orders,
   );
-  gauge('put_off_age_seconds', 'How long the oldest of those pairs and orders has waited; 0 when there is none', () => {
+  gauge('put_off_age_seconds', 'How long the oldest pair or order put off has waited; 0 if there is none', () => {
     const waiting = [...watched.putOff.values(), watched.wallets.unasked().sinceMs ?? Number.POSITIVE_INFINITY];
     const oldest = waiting.reduce((a, b) => Math.min(a, b));
     return Number.isFinite(oldest) ? vitals.secondsSince(oldest) : 0;
   });
-  gauge('suspect_values', 'Values that could not be read when last asked, and are asked by themselves', suspects);
+  gauge('suspect_values', 'Values that could not be read last time, and are now read one by one', suspects);
   observedCounter('log_records', 'Records read from the log', () => followed.counts.records);
   observedCounter(
     'log_unreadable_records',
@@ -138,13 +138,13 @@ function observeSweep({ vitals, isSweeping, work: { state } }: Measured, { gauge
   );
   gauge('sweep_duration_seconds', 'How long the last sweep took; 0 before the first', () => (sweep.tookMs ?? 0) / 1000);
   observedCounter('sweep_pairs', 'Pairs read by the sweep', () => sweep.pairs);
-  observedCounter('sweep_facts', 'Makers of whom the sweep found a change that no log had shown', () => sweep.facts);
+  observedCounter('sweep_facts', 'Makers with a change that the sweep found and no log had shown', () => sweep.facts);
 }
 
 function observeNodes({ rpc, source, vitals }: Measured, { gauge, observedCounter }: Observed): void {
   observedCounter('rpc_calls', 'JSON-RPC calls', () => rpc().calls);
   observedCounter('rpc_requests', 'HTTP requests to nodes', () => rpc().requests);
-  observedCounter('rpc_failures', 'HTTP requests that were not answered in time, or not with sense, by endpoint', () =>
+  observedCounter('rpc_failures', 'HTTP requests without a valid answer in time, by endpoint', () =>
     [...rpc().failuresByEndpoint].map(([endpoint, failures]) => [failures, { endpoint }]),
   );
   observedCounter('rpc_refusals', 'JSON-RPC calls answered with an error', () => rpc().refusals);
@@ -163,7 +163,7 @@ function observeNodes({ rpc, source, vitals }: Measured, { gauge, observedCounte
   });
 }
 
-/** Half for the missed blocks, half for the makers; all for blocks that are followed instead. */
+/** Missed blocks make up one half and makers the other. Blocks followed one by one make up the whole. */
 function ratioOf(progress: CatchUpProgress | undefined): number {
   if (progress === undefined) return 0;
   const { step, done, total } = progress;

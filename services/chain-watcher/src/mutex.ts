@@ -1,4 +1,4 @@
-/** Runs works one after the other, in the order in which they were asked for, also behind one that fails. */
+/** Runs jobs one at a time, in the order of the calls. A failed job does not stop those behind it. */
 export class Mutex {
   #last: Promise<unknown> = Promise.resolve();
 

@@ -18,7 +18,7 @@ let honest: Address;
 let url: string;
 /** Each request of the watcher, with its calls. */
 let requests: (readonly AskedCall[])[];
-/** How many facts the log had when each of them was sent. */
+/** How many facts the log had when each request was sent. */
 let factsBefore: number[];
 
 const { watch, openGate } = eachOnAStage(
@@ -41,7 +41,7 @@ beforeEach(async () => {
   }));
 });
 
-/** A token that behaves so far, of which the maker has and allows more than enough. */
+/** Deploys a token that behaves so far. The maker has and allows more than enough of it. */
 async function deployToken(): Promise<Address> {
   const token = await stage.deploy(deployArtifacts.IllBehavedToken, 'Token', 'TOK', 18);
   await stage.send(maker, token, ILL_BEHAVED, 'mint', addressOf(maker), 1000n);
@@ -65,11 +65,11 @@ const reaches = (orderHash: Hex, status: string) =>
 const isRead = (orderHash: Hex) => until('it is read', () => stage.state(orderHash)?.status === 'INACTIVE');
 const fundsSince = (from: number) =>
   stage.facts.slice(from).flatMap(({ fact }) => (fact.type === 'MakerObserved' ? fact.funds : []));
-/** Whether a call asks for something of all these tokens. */
+/** True if a call asks about all these tokens. */
 const asksOf = (call: AskedCall, ...tokens: readonly Address[]) =>
   tokens.every((token) => JSON.stringify(call.params).includes(token.slice(2)));
 
-test('a token that reverts or has no code counts as zero, is told of once, and harms only its own orders', async () => {
+test('a token that reverts or has no code counts as zero, is logged once, and harms only its own orders', async () => {
   const warned: unknown[] = [];
   const warn = (fields: object) => void ('token' in fields && warned.push(fields.token));
   await watch({ RPC_URL: url }, { ...silentLogger, warn });
@@ -86,7 +86,7 @@ test('a token that reverts or has no code counts as zero, is told of once, and h
   expect(stage.funding(odd)).toMatchObject({ balance: 0n, allowance: 0n });
   await answerWith(bad, 'setBalanceAnswer', REVERTS);
   await stage.settled();
-  // It emits no log when it turns bad; the next log of it is the trigger.
+  // The token emits no log when it turns bad. Its next log is the trigger.
   const [from, facts] = [requests.length, stage.facts.length];
   const approveBoth = (amount: bigint) =>
     mineTogether(
@@ -122,7 +122,7 @@ test('a token that reverts or has no code counts as zero, is told of once, and h
 test('a block that touches nobody costs two requests, and no call per order or maker', async () => {
   const first = await watch({ RPC_URL: url });
   for (let n = 0; n < 3; n += 1) await isRead(await post(honest, await stage.createAccount()));
-  // Two more blocks, and the orders are known to have been read.
+  // After two more blocks the orders are known to have been read.
   await stage.mine(2);
   await stage.settled();
   await first.stop();
@@ -139,7 +139,7 @@ test('a block that touches nobody costs two requests, and no call per order or m
   expect(methods.filter((method) => method.includes('eth_call'))).toEqual([]);
 });
 
-test('a maker with many tokens of its own that burn gas costs a bound in a block, and what is put off is read in turn', async () => {
+test('many gas-burning tokens of a maker cost a block a bounded amount, and the rest are read later', async () => {
   const code = await stage.provider.getCode(honest);
   const tokens = Array.from({ length: 70 }, (_, n): Address => `0x${(0xb000 + n).toString(16).padStart(40, '0')}`);
   const [burner, other] = [await stage.createAccount(), await stage.createAccount()];
@@ -174,7 +174,7 @@ test('a maker with many tokens of its own that burn gas costs a bound in a block
     .flat()
     .filter(({ method, params }) => method === 'eth_call' && JSON.stringify(params).includes(block))
     .reduce((sum, { params }) => sum + Number((params[0] as { gas: Hex }).gas), 0);
-  // A batch and singles of the maker, four suspects, and what the neighbour has.
+  // Allow for a batch and single calls of the maker, four suspects, and the neighbour's values.
   expect(gas).toBeLessThan(50_000_000);
   expect(stage.state(neighbour)).toEqual({ status: 'ACTIVE' });
   expect(stage.funding(neighbour)).toMatchObject({ allowance: 999n });

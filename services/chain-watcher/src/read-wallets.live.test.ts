@@ -22,7 +22,7 @@ const { watch, openGate } = eachOnAStage(
   },
 );
 
-/** A wallet of the owner that has and allows enough of the token. */
+/** Deploys a wallet of the owner that has and allows enough of the token. */
 async function deployWallet(): Promise<Address> {
   const wallet = await stage.deploy(TestWallet, addressOf(owner));
   await stage.send(owner, token, TestToken.abi, 'mint', wallet, 1000n);
@@ -38,14 +38,14 @@ const post = async (wallet: Address): Promise<Hex> => {
 };
 const reaches = (orderHash: Hex, status: string) =>
   until(`${orderHash} is ${status}`, () => stage.state(orderHash)?.status === status);
-/** Whether a request asks a contract about a signature. */
+/** True if a request asks a contract about a signature. */
 const asksWallet = (calls: readonly AskedCall[]) => JSON.stringify(calls).includes('1626ba7e');
 const readingsOf = (orderHash: Hex) =>
   stage.facts.flatMap(({ fact }) =>
     fact.type === 'MakerObserved' && fact.orders.some((each) => each.orderHash === orderHash) ? [fact] : [],
   );
 
-test('what a wallet changes without a log is found by the sweep, which says nothing twice', async () => {
+test('a wallet’s change without a log is found by the sweep, which publishes nothing twice', async () => {
   const wallet = await deployWallet();
   await watch({ SWEEP_PAIRS_PER_SECOND: '100' });
   const order = await post(wallet);
@@ -68,7 +68,7 @@ test('what a wallet changes without a log is found by the sweep, which says noth
   expect(readingsOf(order)).toHaveLength(before);
 });
 
-test('no block waits for a wallet: its orders are VALIDATING from its log until it has answered, and others go on', async () => {
+test('no block waits for a wallet: its orders are VALIDATING until it answers, and others go on', async () => {
   let isHolding = false;
   const held: (() => void)[] = [];
   const { url } = await openGate(async (calls, forward) => {
@@ -100,7 +100,7 @@ test('no block waits for a wallet: its orders are VALIDATING from its log until 
   for (const each of orders) await reaches(each, 'ACTIVE');
 });
 
-test('a wallet is asked about all of its orders anew where the node refuses its logs, for they are too many', async () => {
+test('a wallet is asked about all its orders again if the node refuses its logs as too many', async () => {
   const { url } = await openGate(async (calls, forward) => {
     const answers = await forward(calls);
     return answers.map((answer, n) => {

@@ -12,7 +12,7 @@ const { watch } = eachOnAStage((own) => {
 });
 
 test.each(['MULTICALL_ADDRESS', 'LIMIT_ORDER_PROTOCOL_ADDRESS'])(
-  'no contract at %s: readiness names it, and nothing is published',
+  'if there is no contract at %s, readiness names it, and nothing is published',
   async (name) => {
     const nobody = `0x${'12'.repeat(20)}`;
     const ops = opsAt((await watch({ [name]: nobody })).opsPort);
@@ -48,7 +48,7 @@ test.each<[string, () => Promise<Record<string, string>>, RegExp]>([
   expect(stage.facts).toEqual([]);
 });
 
-test('without the protocol’s address that is logged once, nothing is read, and orders stay VALIDATING until they expire', async () => {
+test('without a protocol address the watcher says so once, and orders stay VALIDATING until they expire', async () => {
   const said: string[] = [];
   const tell = (_fields: object, text?: string) => void said.push(text ?? '');
   const logger: Logger = { debug: tell, info: tell, warn: tell, error: tell };

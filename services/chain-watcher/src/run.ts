@@ -24,12 +24,12 @@ import { readOpenOrders } from './store/read-open-orders.js';
 import { LogContradiction } from './watch/follow-log.js';
 import { Work, type WorkParts } from './work.js';
 
-/** One page of the snapshot. */
+/** The timeout for one page of the snapshot. */
 const SNAPSHOT_MS_MAX = 10_000;
 const LOGGED_TOKENS_MAX = 10_000;
 const PROGRESS_LINE_MS = 2000;
 
-/** The chain-watcher as it runs. */
+/** A running chain-watcher. */
 export interface Watcher extends Running {
   readonly opsPort: number;
 }
@@ -37,11 +37,11 @@ export interface Watcher extends Running {
 type ServiceTelemetry = Pick<Telemetry, 'logger' | 'serveMetrics'>;
 
 /**
- * Starts the service that follows the chain and appends what it reads of each maker. Resolves when it runs; it is ready
- * once it has read the log, and, where it publishes, caught up with the chain. A node, Postgres and the Kafka of the
- * Kaia node may be away, now and later. While Kafka is away, the start waits: the watcher is alive, and not ready.
- * `failed` settles when the watcher can do no more and is to be stopped: at once where an invariant is broken, and some
- * time later where it has halted, so that its metrics can be scraped.
+ * Starts the service that follows the chain and appends its readings of each maker. Resolves when it runs. It is ready
+ * once it has read the log and, if it publishes, caught up with the chain. A node, Postgres and the Kaia node's Kafka
+ * may be down, now or later. While Kafka is down the start waits: the watcher is alive but not ready. `failed` settles
+ * when the watcher can do no more and has to be stopped: at once after a broken invariant, and some time after a halt,
+ * so that its metrics can be scraped.
  * @throws TopicMismatch when a topic is missing or has other partitions than configured
  */
 export function runWatcher(settings: WatcherSettings, telemetry: ServiceTelemetry): Promise<Watcher> {
@@ -61,7 +61,7 @@ class RunningWatcher {
   #signs: Signs | undefined;
   /** Aborted when the watcher stops or halts. */
   readonly #stopping = new AbortController();
-  /** Aborted when the process is to end, also one that has halted. */
+  /** Aborted when the process has to end, even if it has halted. */
   readonly #leaving = new AbortController();
 
   constructor(settings: WatcherSettings, telemetry: ServiceTelemetry, starting: Starting) {
@@ -69,9 +69,9 @@ class RunningWatcher {
     this.#telemetry = telemetry;
     this.#logger = telemetry.logger;
     this.#starting = starting;
-    // Each partition of the book may wait for its log.
+    // Each partition of the book may listen while it waits for its log.
     setMaxListeners(0, this.#stopping.signal);
-    // How long something takes is measured by a clock that nobody sets.
+    // Measure durations by a clock that nobody sets.
     this.#vitals = new Vitals({ logger: telemetry.logger, monotonicMs, unixMs });
   }
 
@@ -166,7 +166,7 @@ class RunningWatcher {
     });
   }
 
-  /** What is opened last is closed first, and before all of it the work ends. */
+  /** Parts close in the reverse order of opening. The work is aborted before any of them closes. */
   #onStop(close: () => unknown): void {
     this.#starting.onStop(() => {
       this.#leaving.abort();
@@ -230,7 +230,7 @@ class RunningWatcher {
     };
   }
 
-  /** What is under way is not published any more. A watcher that has halted stays for some time. */
+  /** Stops publishing, even what is in flight. A watcher that has halted stays for some time. */
   #fail(error: Error): void {
     const stopping = this.#stopping;
     const leaving = this.#leaving;
@@ -247,15 +247,15 @@ class RunningWatcher {
       logger.error({ error }, 'the watcher halts: see "When it halts" in its README');
       void pause(settings.HALT_LINGER_MS, leaving.signal).then(() => starting.fail(error));
     } else {
-      logger.error({ error }, 'the watcher cannot go on, and ends');
+      logger.error({ error }, 'the watcher cannot continue, and exits');
       starting.fail(error);
     }
   }
 }
 
 /**
- * Throws ChainContradiction where any node is of another chain. One that is away is asked again when it comes back
- * (createNode); where all are, or there is no contract where one must be, that is an RpcUnavailable.
+ * Throws ChainContradiction if any node is of another chain. A node that is down is asked again when it comes back
+ * (createNode). Throws RpcUnavailable if all nodes are down or a required contract is missing.
  */
 async function verifyChain(node: Node, settings: WatcherSettings, isReading: boolean): Promise<void> {
   const asked = await Promise.allSettled(node.endpoints().map(readChainId));

@@ -5,7 +5,7 @@ import { type AskedCall, until } from '@makerbook/parts';
 import { eachOnAStage } from './testing/each-on-a-stage.js';
 import type { SignedOrder, Stage } from './testing/stage-chain.js';
 
-/** Requests that come by the clock, and not for missed blocks. */
+/** Allows for requests that come by the clock, not for missed blocks. */
 const SLACK = 10;
 
 let stage: Stage;
@@ -23,7 +23,7 @@ const onStage = eachOnAStage(
 );
 
 const callsOf = (method: string) => asked.flat().filter((call) => call.method === method);
-/** Starts a watcher that has the chain up to its head, with its questions counted from here on. */
+/** Starts a watcher, counts its requests, and waits until it has processed the head. */
 const watch = async (settings: Record<string, string> = {}) => {
   asked.length = 0;
   const { url } = await onStage.openGate((calls, forward) => {
@@ -34,7 +34,7 @@ const watch = async (settings: Record<string, string> = {}) => {
   await stage.settled();
   return watcher;
 };
-/** So many makers more, each with an order: as many pairs. */
+/** Adds this many makers with an order each, and so as many pairs. */
 const openPairs = async (count: number) => {
   const signed: SignedOrder[] = [];
   for (let n = 0; n < count; n += 1) {
@@ -44,7 +44,7 @@ const openPairs = async (count: number) => {
   await until('all orders are read', () =>
     signed.every(({ orderHash }) => stage.state(orderHash)?.status === 'INACTIVE'),
   );
-  // An order is taken for unread until a block stands behind its reading.
+  // An order counts as unread until a block follows its reading.
   await stage.mine(2);
   await stage.settled();
 };
@@ -61,15 +61,15 @@ const openPairsOnce = async (count: number) => {
 const catchUp = async (missedBlocks: number) => {
   await stage.mine(missedBlocks);
   const before = blocksInLog();
-  // It hardly ever asks for the next block, however long this test takes.
+  // The watcher hardly ever asks for the next block, however long this test takes.
   const watcher = await watch({ MULTICALL_CALLS_MAX: '12', POLL_INTERVAL_MS: '60000' });
   await watcher.stop();
-  // The head alone, for all those that were missed.
+  // Only the head is published for all the missed blocks.
   expect(blocksInLog()).toBe(before + 1);
   return { requests: asked.length, calls: asked.flat().length, reads: callsOf('eth_call').length };
 };
 
-test('a long catch-up costs a node the same for 300 missed blocks and for 3,000, and more only with the number of pairs', async () => {
+test('a long catch-up costs the same for 300 and 3,000 missed blocks, and grows only with the pairs', async () => {
   await openPairsOnce(FEW);
   const [few, fewOverMore] = [await catchUp(300), await catchUp(3000)];
   await openPairsOnce(MANY - FEW);

@@ -14,7 +14,7 @@ const ERC20 = deployArtifacts.TestToken.abi;
 let stage: Stage;
 let maker: NonceManager;
 let token: Address;
-/** Preferred to that of the stage. */
+/** The watcher prefers this node to the stage's. */
 let node: StrictNode;
 
 const { watch, run, openGate, openNode } = eachOnAStage(
@@ -39,7 +39,7 @@ const reaches = (orderHash: Hex, status: string) =>
 const statusOf = async ({ opsPort }: Watcher) => (await opsAt(opsPort).ask('/readyz')).status;
 const saysSo = ({ opsPort }: Watcher) =>
   until('readiness says so', async () => /503/.test(await opsAt(opsPort).check('/readyz', 'dependencies')));
-describe('while all nodes are away', () => {
+describe('while all nodes are down', () => {
   test('nothing is published and readiness says why; afterwards nothing was missed', async () => {
     const watcher = await watch({ RPC_URL: node.url });
     const orderHash = await post(10n);
@@ -55,7 +55,7 @@ describe('while all nodes are away', () => {
     expect(await statusOf(watcher)).toBe(503);
     expect((await opsAt(watcher.opsPort).ask('/livez')).status).toBe(200);
     expect(stage.processedBlock()).toBe(before);
-    // It may have been cancelled or filled before: nobody can tell.
+    // The order may have been cancelled or filled before, and no node can tell.
     await reaches(late, 'VALIDATING');
     node.tell({});
     await reaches(orderHash, 'ACTIVE');
@@ -78,7 +78,7 @@ test.each([
   ['a third one announces blocks', true, '600000'],
   ['another one goes on in silence', false, '1000'],
 ])(
-  'a preferred node that answers but has no new blocks is passed over within seconds, while %s, and used again when it goes on',
+  'a preferred node without new blocks is passed over while %s, and used again when it has some',
   async (_what, hears, silenceMsMax) => {
     let given = 0;
     const gate = await openGate(async (calls, forward) => {
@@ -122,7 +122,7 @@ test.each([
 );
 
 test.each(['120', '0'])(
-  'a preferred node that stays behind what is published is passed over by a watcher that starts, with CATCH_UP_BLOCKS_MAX=%s',
+  'a watcher that starts passes over a preferred node behind the log, with CATCH_UP_BLOCKS_MAX=%s',
   async (blocksMax) => {
     const settings = { RPC_URL: `${node.url},${stage.anvil.rpcUrl}`, CATCH_UP_BLOCKS_MAX: blocksMax };
     const watcher = await watch(settings);
@@ -135,7 +135,7 @@ test.each(['120', '0'])(
   },
 );
 
-test('a watcher that starts while Kafka is away is alive and not ready, and begins once Kafka is back', async () => {
+test('a watcher that starts while Kafka is down is alive and not ready, and begins once Kafka is back', async () => {
   const gate = await openTcpGate(`kafka://${testParts().kafkaBrokers}`);
   try {
     await gate.shut();
@@ -143,7 +143,7 @@ test('a watcher that starts while Kafka is away is alive and not ready, and begi
     await until('readiness says so', async () => /no broker/.test(await ops.check('/readyz', 'start')));
     expect((await ops.ask('/livez')).status).toBe(200);
     expect((await ops.ask('/readyz')).status).toBe(503);
-    expect(countLines('a dependency is away')).toBe(1);
+    expect(countLines('a dependency is down')).toBe(1);
     await gate.open();
     await until('it is ready', async () => (await ops.ask('/readyz')).status === 200);
     await stage.settled();

@@ -13,12 +13,12 @@ const { run } = eachOnAStage((own) => {
 const watchers = new Set<WatcherProcess>();
 afterEach(() => watchers.clear());
 
-// Blocks come by the dozen here, and each is looked at.
+// Blocks come by the dozen here, and the test checks each of them.
 const start = async () => watchers.add(await run({ TAKEOVER_MS: '2000', CATCH_UP_BLOCKS_MAX: '100000' }));
 const holds = async ({ ops }: WatcherProcess) => (await ops.metric('holders')) === 1;
 const isStandby = async ({ ops }: WatcherProcess) => (await ops.check('/readyz', 'role')) === 'standby';
 
-/** Puts the holder out of action, once there is a standby. Returns for how long the log had no new block. */
+/** Disturbs the holder once there is a standby. Returns how long the log had no new block. */
 async function takeOverAfter(disturb: (holder: WatcherProcess) => Promise<void>): Promise<number> {
   let holder: WatcherProcess | undefined;
   await until('one publishes and one is a standby', async () => {
@@ -33,7 +33,7 @@ async function takeOverAfter(disturb: (holder: WatcherProcess) => Promise<void>)
   await stage.settled();
   const published = stage.processedBlock();
   await disturb(holder as WatcherProcess);
-  // It is gone: no block is mined before.
+  // Start the clock now: the holder is gone, and no block is mined before this.
   const atMs = Date.now();
   await until('the other one publishes', async () => {
     await stage.mine();
@@ -42,7 +42,7 @@ async function takeOverAfter(disturb: (holder: WatcherProcess) => Promise<void>)
   return Date.now() - atMs;
 }
 
-test('the other one takes over within seconds where the holder is killed, stops, or is frozen and goes on', async () => {
+test('the standby takes over within seconds if the holder is killed, stopped, or frozen for a while', async () => {
   await start();
   await until('the first one publishes', async () => holds([...watchers][0] as WatcherProcess));
   await stage.settled();
@@ -69,7 +69,7 @@ test('the other one takes over within seconds where the holder is killed, stops,
   });
   await stage.mine(10);
   await stage.settled();
-  // Many times what is wanted (5 s, and at once), as the machine may be slow.
+  // Allow many times the targets (5 s, and at once), because the machine may be slow.
   expect(Math.max(afterKill, afterFreeze)).toBeLessThan(90_000);
   expect(afterStop).toBeLessThan(15_000);
 

@@ -28,7 +28,7 @@ export interface WatcherState {
   /** False until the snapshot and the log are read. */
   hasReadLog: boolean;
   role: Role;
-  /** Partitions that are not read up to the own take-over yet. */
+  /** Partitions that are not yet read up to this watcher's take-over. */
   awaited: readonly number[];
   /** The holder's position; undefined while another watcher is the holder. */
   position: Position | undefined;
@@ -39,14 +39,14 @@ type ProcessParts = 'node' | 'source' | 'reader' | 'topics' | 'settings' | 'onBl
 
 /** The parts that the process provides: log, node, clock, and the handling of failures. */
 export interface WorkParts extends Holder<ProcessParts>, Pick<ForgetEndedParts, 'loadOrders' | 'moreOrdersMin'> {
-  /** Milliseconds since 1970: timestamps of blocks are held against it. */
+  /** Milliseconds since 1970. Block timestamps are compared with it. */
   readonly unixMs: () => UnixMs;
   /** From 0 to 1. */
   readonly random: () => number;
   readonly log: Pick<Log, 'endOffsets' | 'followTopic'>;
   /** Opens the publisher that all watchers share, for all partitions of the log. */
   readonly openPublisher: () => FencedPublisher;
-  /** Called once the log is read: throws ChainContradiction where a node is of another chain. */
+  /** Called once the log is read. Throws ChainContradiction if a node is of another chain. */
   readonly verifyChain: () => Promise<void>;
   readonly logger: Logger;
   readonly signal: AbortSignal;
@@ -75,7 +75,10 @@ export class Work {
     this.followed = new FollowedLog({ ...parts, partitions: parts.settings.PARTITIONS, watched: this.watched });
   }
 
-  /** Reads what is open, follows the log, and publishes at each turn of this watcher, until the signal is aborted. */
+  /**
+   * Reads the open orders, follows the log, and publishes whenever it is this watcher's turn, until the signal is
+   * aborted.
+   */
   async run(): Promise<void> {
     const { signal, retryFor, verifyChain } = this.#parts;
     await Promise.race([this.#start(), once(signal, 'abort')]);
@@ -105,7 +108,7 @@ export class Work {
     if (beyond !== undefined) {
       const { partition, nextOffset } = beyond;
       throw new LogContradiction(
-        `the projection has read partition ${partition} of ${topics.makerEvents} up to offset ${nextOffset}, but it ends at ${logEnds[partition]}: it belongs to another log`,
+        `the projection has read partition ${partition} of ${topics.makerEvents} up to offset ${nextOffset}, but the partition ends at ${logEnds[partition]}: the projection belongs to another log`,
       );
     }
     await this.followed.start(starts);
@@ -118,7 +121,7 @@ export class Work {
     for (const order of orders) this.watched.add(order, order.isRead ? undefined : unread);
   }
 
-  /** Takes over, and publishes until another watcher has taken over, or the signal is aborted: then it resigns. */
+  /** Takes over, and publishes until another watcher has taken over or the signal is aborted. On abort it resigns. */
   async #takeTurn(): Promise<void> {
     const { openPublisher, topics, unixMs, settings, signal, retryFor } = this.#parts;
     const fenced = openPublisher();
@@ -150,7 +153,7 @@ export class Work {
     this.#parts.onRole(role);
   }
 
-  /** Reads all that earlier holders have published: they are fenced, so no order is unknown from then on. */
+  /** Reads all that earlier holders have published. They are fenced, so no order is unknown from then on. */
   async #readToEnd(): Promise<void> {
     const { log, topics, retryFor, signal } = this.#parts;
     const { state, followed } = this;
@@ -171,8 +174,8 @@ export class Work {
     const { followed, state } = this;
     const over = new AbortController();
     const { signal } = over;
-    // Node.js keeps whatever listens to an AbortSignal.any in memory until it aborts, also of a simulated process that
-    // is dead.
+    // Node.js keeps all listeners of an AbortSignal.any in memory until it aborts, even those of a dead simulated
+    // process.
     const stop = () => over.abort();
     this.#parts.signal.addEventListener('abort', stop, { once: true });
     if (this.#parts.signal.aborted) stop();
@@ -180,8 +183,8 @@ export class Work {
     const { reader, position } = work;
     state.position = position;
     const newestBefore = followed.newestNumber();
-    // Own blocks are matched before they are in the log. One that is cut off from its nodes learns of a successor by
-    // this.
+    // Own blocks are matched before they are in the log. A watcher that is cut off from its nodes notices a successor
+    // here.
     const isSucceeded = () =>
       followed.newestNumber() > Math.max(newestBefore, position.matched?.number ?? Number.POSITIVE_INFINITY);
     const watching = followed.until(isSucceeded, signal).then(() => over.abort());
@@ -190,7 +193,7 @@ export class Work {
       ...(reader === undefined ? [] : [readNewOrders(work), sweepPairs(work, reader), askWallets(work, reader)]),
     ];
     for (const loop of loops) loop.catch(() => over.abort());
-    // All of them, so that nothing is appended behind the resignation.
+    // Wait for all loops, so that nothing is appended after the resignation.
     const errors = (await Promise.allSettled(loops)).flatMap((end) => (end.status === 'rejected' ? [end.reason] : []));
     over.abort();
     this.#parts.signal.removeEventListener('abort', stop);

@@ -26,7 +26,7 @@ function open(...readers: readonly object[]) {
     const reply = admit(key);
     return isRefusal(reply) ? reply.code : reply.name;
   };
-  /** Takes a place for a stream, and notes that it is ended. */
+  /** Takes a place for a stream, and notes when the stream is ended. */
   const take = (key?: string) => {
     const reader = admit(key);
     const room = isRefusal(reader) ? reader : reader.takeRoom();
@@ -41,18 +41,18 @@ function open(...readers: readonly object[]) {
   return { here, admitted, admit, ask, take };
 }
 
-test('without a file anyone may read, as often as the client address may', () => {
+test('without a file anyone may read, and no budget of a reader applies', () => {
   const { ask } = open();
   expect(Array.from({ length: 50 }, () => ask())).toEqual(new Array(50).fill('anyone'));
 });
 
-test('each reader is known by any of its keys, and nobody else is', () => {
+test('each reader is known by any of its keys, and nobody else is admitted', () => {
   const { ask } = open(readerOf('one', 'a', 'b'), readerOf('two', 'c'));
   expect(['a', 'b', 'c'].map(ask)).toEqual(['one', 'one', 'two']);
   expect([ask(), ask(''), ask('d'), ask(hashOf('a'))]).toEqual(new Array(4).fill('unauthorized'));
 });
 
-test('what a request costs more is taken off, also beyond the end of the budget', () => {
+test('the extra cost of a request is charged, even beyond the end of the budget', () => {
   const { here, admit, ask } = open(readerOf('one', 'a'));
   const reader = admit('a');
   if (isRefusal(reader)) throw new Error(reader.detail);
@@ -67,7 +67,7 @@ test('what a request costs more is taken off, also beyond the end of the budget'
   expect([0, 1_400, 1_600].map(whenMs)).toEqual(['rate_limited', 'rate_limited', 'one']);
 });
 
-test('a budget is its reader’s own, and fills again', () => {
+test('each reader has its own budget, which refills', () => {
   const { here, admit, ask } = open(readerOf('one', 'a'), readerOf('two', 'c'));
   expect(Array.from({ length: 4 }, () => ask('a'))).toEqual(['one', 'one', 'one', 'rate_limited']);
   expect(ask('c')).toBe('two');
@@ -78,7 +78,7 @@ test('a budget is its reader’s own, and fills again', () => {
   expect([ask('a'), ask('a')]).toEqual(['one', 'rate_limited']);
 });
 
-test('a change of the file counts within a second; one that cannot be used does not', () => {
+test('a change of the file counts within a second, and an invalid one is reported and ignored', () => {
   const { here, ask } = open(readerOf('one', 'a'));
   here.text = JSON.stringify([readerOf('two', 'c')]);
   expect(ask('a')).toBe('one');
@@ -90,11 +90,11 @@ test('a change of the file counts within a second; one that cannot be used does 
     expect(ask('c')).toBe('two');
   }
   expect(here.faults).toHaveLength(3);
-  expect(here.faults.map(String).join()).toContain('BOOK_READERS is no JSON');
+  expect(here.faults.map(String).join()).toContain('BOOK_READERS is not JSON');
   expect(() => open({ name: 'two' })).toThrow('BOOK_READERS');
 });
 
-test('a file that cannot be read is told of once, and the readers of before stay', () => {
+test('a file that cannot be read is reported once, and the previous readers stay', () => {
   const { here, ask } = open(readerOf('one', 'a'));
   const { text } = here;
   const isGone = {
@@ -116,7 +116,7 @@ test('a file that cannot be read is told of once, and the readers of before stay
   expect(here.faults).toEqual(new Array(2).fill('BOOK_READERS_FILE=/readers is empty'));
 });
 
-test('streams are counted by reader, and over all of them', () => {
+test('streams are limited by reader and in total', () => {
   const { admitted, take } = open(readerOf('one', 'a'), readerOf('two', 'c'));
   const [first] = [take('a'), take('a')];
   expect(take('a').room).toMatchObject({ code: 'rate_limited' });
@@ -129,7 +129,7 @@ test('streams are counted by reader, and over all of them', () => {
   ]);
 });
 
-test('a stream ends within a second of the removal of the key by which its reader was known', () => {
+test('a stream ends within a second after the key of its reader is removed', () => {
   const { here, admitted, take } = open(readerOf('one', 'old', 'new'), readerOf('two', 'c'));
   const streams = ['old', 'new', 'c'].map(take);
   const isEnded = () => streams.map((stream) => stream.isEnded);

@@ -6,76 +6,76 @@ import { z } from 'zod';
 
 const reader = z.strictObject({
   name: z.string().regex(/^[a-z0-9-]{1,40}$/),
-  /** SHA-256 of each key, in hex: a new one beside an old one while keys change. */
+  /** SHA-256 of each key, in hex. While keys change, a new one is beside an old one. */
   keys: z
     .array(z.string().regex(/^[0-9a-f]{64}$/))
     .min(1)
     .max(10),
   requestsPerSecond: z.number().positive(),
   burst: z.int().positive(),
-  /** At one process; a snapshot under way counts as one. */
+  /** The limit at one process. A snapshot under way counts as a stream. */
   streamsMax: z.int().nonnegative(),
 });
 const readersFile = z
   .array(reader)
   .max(1_000)
-  .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, { error: 'two readers have one name' });
+  .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, { error: 'two readers share a name' });
 
 type Reader = Omit<z.infer<typeof reader>, 'keys'> & { readonly keys: readonly Buffer[] };
 
-/** What a reader has spent at this process. */
+/** What a reader has spent and opened at this process. */
 interface Spent {
   tokens: Tokens;
   streams: number;
 }
 
-/** A place for one more stream or snapshot: entered once it begins. */
+/** A place for one more stream or snapshot. Call `enter` once it begins. */
 export interface Room {
-  /** @param end ends it, once the key by which its reader was known is removed */
+  /** @param end ends the stream or snapshot, once its reader's key is removed */
   readonly enter: (end: () => void) => void;
   readonly leave: () => void;
 }
 
-/** A reader who may ask. */
+/** A reader who may read the book. */
 export interface Admitted {
   readonly name: string;
-  /** The name; where anyone may read, the client's address. */
+  /** The reader's name, or the client's address if anyone may read. */
   readonly client: string;
-  /** Tells what is left of its budget now. */
+  /** Tells what is left of the reader's budget now. */
   readonly headers: () => ReplyHeaders;
-  /** Takes so many more requests off it, also beyond its end: the next one waits for longer. */
+  /** Takes more requests off the budget, even below zero. The next request then waits longer. */
   readonly charge: (requests: number) => void;
   readonly takeRoom: () => Room | Refusal;
 }
 
 export interface ReadersOptions {
-  /** The readers as JSON, read anew at each call; empty: anyone may read. Throws where they cannot be read. */
+  /** Reads the readers as JSON. Empty: anyone may read. Throws if they cannot be read. */
   readonly readFile: () => string;
-  /** Streams of this process. */
+  /** The most streams of this process. */
   readonly streamsMax: number;
   readonly monotonicMs: () => MonotonicMs;
-  /** The file cannot be read any more, or has changed and cannot be used: the readers of before stay. */
+  /** Called if the file can no longer be read, or its new text cannot be used. The readers stay as they were. */
   readonly onFault: (error: Error) => void;
 }
 
-/** How often the file is to be read again. */
+/** How often to read the file again. */
 export const FILE_AGE_MS_MAX = 1_000;
 const anyone: Reader = { name: 'anyone', keys: [], requestsPerSecond: Infinity, burst: 1, streamsMax: Infinity };
 
 export type Readers = ReturnType<typeof admitReaders>;
 
 /**
- * Who may read the book, by the operator's file. A change of it counts for the next request a second later, and for
+ * Tells who may read the book, by the operator's file. A change of the file applies to requests within a second, and to
  * open streams with the next `renew`.
- * @throws where the file cannot be used at the start
+ * @throws if the file cannot be used at the start
  */
 export function admitReaders({ readFile, streamsMax, monotonicMs, onFault }: ReadersOptions) {
   let text = readFile();
   let readers = parseReaders(text);
   let readAtMs = monotonicMs();
-  /** Why the file could not be read last. */
+  /** Why the last read of the file failed. Empty if it did not. */
   let fault = '';
-  /** What ends each stream and snapshot, and the digest of its reader's key; undefined where anyone might read. */
+  /** How to end each stream or snapshot, and the digest of its reader's key. Undefined if anyone could read. */
   const open = new Map<() => void, Buffer | undefined>();
   const spent = new Map<string, Spent>();
   const find = (digest: Buffer | undefined) => (readers === undefined ? anyone : findReader(readers, digest));
@@ -152,7 +152,7 @@ export function admitReaders({ readFile, streamsMax, monotonicMs, onFault }: Rea
   };
 }
 
-/** @returns undefined where anyone may read. @throws where it is no list of readers */
+/** @returns undefined if anyone may read. @throws if the text is no list of readers */
 function parseReaders(text: string): readonly Reader[] | undefined {
   if (text === '') return undefined;
   const parsed = readersFile.safeParse(parseJson(text));
@@ -165,7 +165,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Error('BOOK_READERS is no JSON');
+    throw new Error('BOOK_READERS is not JSON');
   }
 }
 

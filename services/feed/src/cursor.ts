@@ -1,9 +1,9 @@
 import type { MessageId } from '@makerbook/book';
 
-/** How far somebody has read: by partition the last message; undefined where there was none. */
+/** How far a client has read: the last message of each partition, or undefined if there was none. */
 export type Cursor = readonly (MessageId | undefined)[];
 
-/** A cursor, and the name of its log; undefined before a clock of partition 0 has named it. */
+/** A cursor, and the name of its log. The name is undefined until a clock of partition 0 has told it. */
 export interface NamedCursor {
   readonly log: string | undefined;
   readonly cursor: Cursor;
@@ -11,12 +11,12 @@ export interface NamedCursor {
 
 const NONE = '-';
 
-/** As clients have it: `<offset>:<index>` of each partition, in order, and the log's name; `-` where there is none. */
+/** Formats a cursor for clients: `<offset>:<index>` of each partition, in order, and the log's name. `-` means none. */
 export function formatCursor({ log = NONE, cursor }: NamedCursor): string {
   return `${cursor.map((id) => (id === undefined ? NONE : `${id.offset}:${id.index}`)).join(',')}:${log}`;
 }
 
-/** @param text of the interface's form. @returns undefined where it is of another number of partitions */
+/** Parses a cursor in the form of the interface. @returns undefined if it has another number of partitions */
 export function parseCursor(text: string, partitions: number): NamedCursor | undefined {
   const nameAt = text.lastIndexOf(':');
   const items = text.slice(0, nameAt).split(',');
@@ -34,14 +34,14 @@ export function moveTo(cursor: Cursor, partition: number, id: MessageId): Cursor
   return cursor.with(partition, id);
 }
 
-/** True where nothing lies behind `other` in any partition that does not lie behind `cursor`. */
+/** True if `cursor` has read everything that `other` has read. */
 export function covers(cursor: Cursor, other: Cursor): boolean {
   return other.every((id, partition) => id === undefined || !isBehind(id, cursor[partition]));
 }
 
 /**
- * True where a cursor has more of a partition than was read here. Where nothing of a partition was read, all of it may
- * have been deleted since.
+ * True if a cursor has read more of a partition than was read here. Does not count partitions of which nothing was read
+ * here, because all of their records may have been deleted since.
  */
 export function isAhead(cursor: Cursor, here: Cursor): boolean {
   return cursor.some(
@@ -49,7 +49,7 @@ export function isAhead(cursor: Cursor, here: Cursor): boolean {
   );
 }
 
-/** True where the message comes after all that was read of its partition. */
+/** True if the message comes after all that was read of its partition. */
 export function isBehind(id: MessageId, read: MessageId | undefined): boolean {
   return read === undefined || id.offset > read.offset || (id.offset === read.offset && id.index > read.index);
 }

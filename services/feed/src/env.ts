@@ -39,7 +39,7 @@ export const feedSettings = {
     /^([\w.-]+)=(https?:\/\/.+)$/,
   ),
   CONSOLE_LINKS: entries(
-    'Pages elsewhere that it links: `kind=address`, comma-separated, with `{}` in place of what it is about; kinds are `runbook` (a section of `deploy/runbooks/alerts.md`), `block`, `transaction` and `request`',
+    'External pages that it links to: `kind=address`, comma-separated, with `{}` in place of the id; kinds are `runbook` (a section of `deploy/runbooks/alerts.md`), `block`, `transaction` and `request`',
     /^(runbook|block|transaction|request)=(.+)$/,
   ),
   ...telemetrySettings,

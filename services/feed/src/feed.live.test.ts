@@ -19,7 +19,7 @@ const ask = async (url: string, init?: RequestInit) => {
   return { status: answer.status, headers: answer.headers, body: await answer.text() };
 };
 
-test('the snapshot is the compacted topic, with a cursor, and the number and hash of each partition', async () => {
+test('the snapshot is the compacted topic, with a cursor, and the entry count and hash of each partition', async () => {
   const { projector } = running;
   const [one, two] = [hashOf('01'), hashOf('02')];
   await projector.publish([projector.put(0, one), projector.put(0, two), projector.put(1, hashOf('03'))]);
@@ -52,7 +52,7 @@ test('the snapshot is the compacted topic, with a cursor, and the number and has
   }
 });
 
-test('pairs, ladder and quote are those of the package, and a quote has the call of its fills', async () => {
+test('pairs, ladder and quote are what the package computes, and a quote has the call for its fills', async () => {
   const { url } = await running.start();
   const orders = new RankedOrders();
   const book = followBook(running.log, {
@@ -91,7 +91,7 @@ test('pairs, ladder and quote are those of the package, and a quote has the call
   await book.stop();
 });
 
-/** Goes to any of the processes each time, and cuts answers of streams somewhere. */
+/** Asks any of the processes each time, and cuts answers of streams somewhere. */
 function cutting(urls: readonly string[], cuts: { count: number }): typeof fetch {
   return async (input, init) => {
     const at = new URL(String(input));
@@ -114,7 +114,7 @@ function cutting(urls: readonly string[], cuts: { count: number }): typeof fetch
   };
 }
 
-test('a reader over HTTP that is cut, and goes on at another process each time, has what one of Kafka has', async () => {
+test('an HTTP reader that is cut off and resumes at any process has the same book as a Kafka reader', async () => {
   const { projector, log, topic } = running;
   const feeds = [await running.start(), await running.start()];
   const cuts = { count: 0 };
@@ -140,7 +140,7 @@ test('a reader over HTTP that is cut, and goes on at another process each time, 
   for (let n = 0; n < 200; n += 1) {
     const records = Array.from({ length: 1 + Math.floor(Math.random() * 8) }, () => projector.act(Math.random));
     await projector.publish(n % 5 === 0 ? [...records, ...projector.clocks()] : records);
-    // One is replaced, and its clients go on at the other.
+    // One process stops, and its clients go on at the other.
     if (n === 100) await feeds[0]?.stop();
   }
   await projector.publish(projector.clocks());
@@ -156,7 +156,7 @@ test('a reader over HTTP that is cut, and goes on at another process each time, 
   await Promise.all([http.stop(), kafka.stop()]);
 });
 
-test('a reader is told to begin anew where what it lacks is gone', async () => {
+test('a reader is told to start over if the records that it lacks are gone', async () => {
   const first = await running.start();
   const lost = Promise.withResolvers<Error>();
   let url = first.url;
@@ -168,13 +168,13 @@ test('a reader is told to begin anew where what it lacks is gone', async () => {
   await book.caughtUp;
   await first.stop();
   await running.projector.publish(running.projector.clocks());
-  // A process that has begun behind what the client has read keeps nothing of what came in between.
+  // A process keeps no records from before its start for streams, and the client lacks some of those.
   url = (await running.start()).url;
   expect(await lost.promise).toBeInstanceOf(FeedLost);
   await book.stop();
 });
 
-test('a named reader alone may read, where the operator names some', async () => {
+test('only named readers may read if the operator names some', async () => {
   const keys = [createHash('sha256').update('secret').digest('hex')];
   const readers = [{ name: 'one', keys, requestsPerSecond: 100, burst: 100, streamsMax: 1 }];
   const { url } = await running.start({ BOOK_READERS: JSON.stringify(readers) });
@@ -186,14 +186,14 @@ test('a named reader alone may read, where the operator names some', async () =>
   const stream = await fetch(path, { headers, signal: connection.signal });
   expect([stream.status, (await ask(path, { headers })).status]).toEqual([200, 429]);
   connection.abort();
-  // A client that left is noticed by what it is sent.
+  // The service notices that a client has left when it sends something.
   await until(async () => {
     await running.projector.publish(running.projector.clocks());
     return (await ask(`${url}/v0alpha/book/snapshot`, { headers })).status === 200;
   });
 });
 
-test('the budget of a reader fills whatever is done to the clock', async () => {
+test('the budget of a reader refills even if the clock is set back', async () => {
   const keys = [createHash('sha256').update('secret').digest('hex')];
   const readers = [{ name: 'one', keys, requestsPerSecond: 1_000, burst: 1, streamsMax: 1 }];
   const { url } = await running.start({ BOOK_READERS: JSON.stringify(readers) });
@@ -215,7 +215,7 @@ async function snapshotOf(url: string, key: string): Promise<BookSnapshotEnd> {
 test('a record that breaks the promises of the feed ends the process', async () => {
   const { projector } = running;
   const feed = await running.start();
-  // It counts, and is never published.
+  // The clock counts this record, which is never published.
   projector.put(2, hashOf('77'));
   await projector.publish(projector.clocks());
   expect((await feed.failed).message).toContain('a record was lost, repeated or altered');

@@ -5,8 +5,8 @@ import type { LiveBook } from './live-book.js';
 const KAFKA_SILENCE_MS_MAX = 15_000;
 
 /**
- * Ready when the topic was read to the end that it had. Without Kafka the streams stay open, and the age of the last
- * block says that the book stands still.
+ * Ready once the topic was read to the end that it had. Without Kafka the streams stay open, and the age of the last
+ * block shows that the book does not move.
  */
 export function judgeReadiness({ recent, silenceMs }: Pick<LiveBook, 'recent' | 'silenceMs'>): Health {
   const isRead = recent() !== undefined;

@@ -12,11 +12,11 @@ export interface KeptFill {
   readonly partition: number;
   readonly id: MessageId;
   readonly fill: BookFill;
-  /** As pages and streams have it. */
+  /** The fill in JSON, as pages and streams send it. */
   readonly line: string;
 }
 
-/** Some of what is kept, newest first. `next`: the cursor of what is older; null where nothing is. */
+/** Some of the kept fills, newest first. `next` is the cursor of older ones, or null if there are none. */
 export interface FillsPage {
   readonly lines: readonly string[];
   readonly next: string | null;
@@ -24,10 +24,10 @@ export interface FillsPage {
 
 type Asked = z.infer<typeof fillsQuery>;
 
-/** More than a block has. */
+/** More logs than a block has. */
 const LOGS_MAX = 100_000;
 
-/** The newest fills, by their place on the chain. */
+/** The newest fills, keyed by their place on the chain. */
 export class KeptFills {
   readonly #max: number;
   readonly #fills = new BTree<number, KeptFill>();
@@ -45,14 +45,14 @@ export class KeptFills {
     return this.#last;
   }
 
-  /** Up to here not all is kept. */
+  /** Some fills up to here are no longer kept. */
   get forgotten(): Cursor {
     return this.#forgotten;
   }
 
   /**
-   * Takes the next record of its partition. @returns undefined where the fill was told before
-   * @throws FeedViolation where the topic breaks its promise
+   * Takes the next record of its partition. @returns undefined if the fill was taken before
+   * @throws FeedViolation if the topic breaks its promise
    */
   take(record: StoredRecord): KeptFill | undefined {
     const { partition, headers, value, offset } = record;
@@ -61,10 +61,10 @@ export class KeptFills {
     const read = decodeFill(record);
     if ('unreadable' in read)
       throw new FeedViolation(`partition ${partition} of the fills, ${offset}: ${read.unreadable}`);
-    // What the topic had before its first record is deleted.
+    // The records before the first one of the topic are deleted.
     if (last === undefined && offset > 0n) this.#forget(partition, { offset: id.offset - 1n, index: 0 });
     const place = placeOf(read);
-    // The second message of a log comes soon, if it comes.
+    // If a fill is published twice, the second message comes soon.
     if (this.#fills.has(place)) return undefined;
     this.#last[partition] = id;
     const fill = describeFill(read);

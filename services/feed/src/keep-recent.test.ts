@@ -7,7 +7,7 @@ const PARTITIONS = 3;
 const LOG = '5e1fc0de';
 const START: Cursor = new Array(PARTITIONS).fill(undefined);
 
-/** The n-th message of a partition; some facts lead to several. */
+/** The n-th message of a partition. A fact leads to two messages. */
 function newsOf(partition: number, n: number): News {
   const id = { offset: BigInt(n >> 1), index: n & 1 };
   return { partition, id, event: 'entry', log: LOG, line: `${partition}/${n}` };
@@ -23,7 +23,7 @@ const textOf = (cursor: Cursor) => formatCursor({ log: LOG, cursor });
 const eventsIn = (text: string) =>
   [...text.matchAll(/id: (.+)\nevent: entry\ndata: (.+)\n\n/g)].map(([, id = '', line = '']) => ({ id, line }));
 
-/** A process that has begun at some time, and reads the partitions in an order of its own. */
+/** A process that began at some time, and reads the partitions in its own order. */
 class Replica {
   readonly #read: number[];
   readonly recent: RecentNews;
@@ -42,16 +42,16 @@ class Replica {
 }
 
 const step = fc.record({
-  /** Messages that are published meanwhile, by partition. */
+  /** The partitions of the messages that are published meanwhile. */
   published: fc.array(fc.nat(PARTITIONS - 1), { minLength: 2, maxLength: 6 }),
-  /** Reads of the replicas. */
+  /** Reads: the replica, the partition, and whether a chunk is sealed afterwards. */
   reads: fc.array(fc.tuple(fc.nat(1), fc.nat(PARTITIONS - 1), fc.boolean()), { minLength: 8, maxLength: 24 }),
-  /** The replica that the client goes on at, and after how many events of each chunk it is cut. */
+  /** The replica at which the client goes on, and after how many events of each chunk it is cut. */
   replica: fc.nat(1),
   cuts: fc.array(fc.nat(4), { minLength: 2, maxLength: 6 }),
 });
 
-test('a client that is cut and goes on at any process gets each record once, in the order of its partition', () => {
+test('a client that is cut off and resumes at any process gets each record once, in partition order', () => {
   let resumed = 0;
   const count = fc.nat(4);
   const counts = fc.tuple(count, count, count);
@@ -93,7 +93,7 @@ test('a client that is cut and goes on at any process gets each record once, in 
               cursor = behind;
               resumed += 1;
             }
-            // It was cut within the chunk.
+            // The client was cut within the chunk.
             if (taken < events.length) break;
             place = next.place;
             expect(textOf(place.cursor)).toBe(textOf(cursor));
@@ -106,7 +106,7 @@ test('a client that is cut and goes on at any process gets each record once, in 
   expect(resumed).toBeGreaterThan(5_000);
 });
 
-test('all who have read the same are sent the same bytes', () => {
+test('clients that have read the same are sent the same bytes', () => {
   const recent = new RecentNews(START, 1_000_000);
   recent.append(newsOf(0, 0));
   recent.seal();
@@ -120,6 +120,6 @@ test('all who have read the same are sent the same bytes', () => {
   expect(recent.eventsAt(one)?.events).toBe(recent.eventsAt(other)?.events);
 });
 
-test.each(['1:0:-', '-,-,-,-:5e1fc0de'])('the cursor %s is of another number of partitions', (text) => {
+test.each(['1:0:-', '-,-,-,-:5e1fc0de'])('the cursor %s is refused for its number of partitions', (text) => {
   expect(parseCursor(text, PARTITIONS)).toBeUndefined();
 });

@@ -6,13 +6,13 @@ export interface News {
   readonly partition: number;
   readonly id: MessageId;
   readonly event: 'entry' | 'removed' | 'clock' | 'fill';
-  /** The name of the log, as far as it was known then. */
+  /** The name of the log, if it was known then. */
   readonly log: string | undefined;
-  /** The line that a snapshot has of it. */
+  /** The record's line in a snapshot. */
   readonly line: string;
 }
 
-/** Records that came together, with the events that every stream sends that has read all before them. */
+/** Records that came together, with their events for streams that have read all before them. */
 interface Chunk {
   readonly news: readonly News[];
   readonly before: Cursor;
@@ -20,18 +20,18 @@ interface Chunk {
   readonly events: Buffer;
 }
 
-/** Where a stream is: all of the chunks before `next` is sent, and it has read as far as `cursor`. */
+/** Where a stream is. All chunks before `next` are sent, and the client has read up to `cursor`. */
 export interface Place {
   readonly next: number;
   readonly cursor: Cursor;
 }
 
-/** A client gets one chunk after the other, as it takes them: so much can wait for one that takes nothing. */
+/** A client gets a chunk once it has taken the one before, so this much at most waits for a client that takes none. */
 const CHUNK_BYTES_MAX = 262_144;
 
 /**
- * The newest records, in the order in which they came here: what all streams are sent from, each at its own pace. The
- * buffers are shared, so a slow client costs its place alone.
+ * The newest records, in the order in which they came here. All streams send from them, each at its own pace. They
+ * share the buffers, so a slow client costs only its place.
  */
 export class RecentNews {
   readonly #bytesMax: number;
@@ -54,12 +54,12 @@ export class RecentNews {
     return this.#cursor;
   }
 
-  /** What came up to here is not kept any more. */
+  /** Records up to here are no longer kept. */
   get forgotten(): Cursor {
     return this.#chunks.get(this.#first)?.before ?? this.#cursor;
   }
 
-  /** Takes the next record of its partition; streams get it with the others once it is sealed. */
+  /** Takes the next record of its partition. Streams get it once its chunk is sealed. */
   append(news: News): void {
     this.#open.push(news);
     this.#openBytes += news.line.length;
@@ -84,26 +84,26 @@ export class RecentNews {
     }
   }
 
-  /** The place of a client who has read so far, at this process or at another. Ask `isKept` before it is used. */
+  /** The place of a client that has read so far, here or at another process. Ask `isKept` before you use it. */
   placeOf(cursor: Cursor): Place {
     let next = this.#end;
     while (next > this.#first && !covers(cursor, this.#chunks.get(next - 1)?.after ?? cursor)) next -= 1;
     return { next, cursor };
   }
 
-  /** False where records that come next at the place are not kept any more. */
+  /** False if the records that come next at the place are no longer kept. */
   isKept({ next, cursor }: Place): boolean {
     return next >= this.#first && (next > this.#first || covers(cursor, this.forgotten));
   }
 
   /**
    * The events that come next at a place, without those that the client has read elsewhere, and the place behind them.
-   * Undefined where there are none yet. The place must be kept.
+   * Undefined if there are none yet. The place must be kept.
    */
   eventsAt({ next, cursor }: Place): { readonly events: Buffer | string; readonly place: Place } | undefined {
     const chunk = this.#chunks.get(next);
     if (chunk === undefined) return undefined;
-    // Most streams are as far as this process was.
+    // Most streams have read exactly what this process had read then.
     if (cursor === chunk.before) return { events: chunk.events, place: { next: next + 1, cursor: chunk.after } };
     const rest = renderNews(chunk.news, cursor);
     const isAsFar = covers(chunk.after, rest.cursor);
@@ -112,9 +112,9 @@ export class RecentNews {
 }
 
 /**
- * Takes news for the streams: what comes in one turn is one chunk.
- * @param onNews is called a moment after they came
- * @param soon does work a moment later
+ * Gathers news for the streams. All that comes in one turn becomes one chunk.
+ * @param onNews called a moment after news came
+ * @param soon runs work a moment later
  */
 export function gatherNews(
   recent: RecentNews,
@@ -134,7 +134,7 @@ export function gatherNews(
   };
 }
 
-/** The events of those records that lie behind a cursor, each with the cursor behind it. */
+/** The events of the records behind a cursor, each with the cursor behind it. */
 function renderNews(all: readonly News[], from: Cursor): { readonly text: string; readonly cursor: Cursor } {
   let cursor = from;
   let text = '';

@@ -8,17 +8,17 @@ export interface OpenBookOptions {
   readonly topic: string;
   readonly partitions: number;
   readonly recentBytesMax: number;
-  /** A FeedViolation, or the topic cannot be read on: the book is not to be used any more. */
+  /** Called on a FeedViolation, or if the topic cannot be read on. The book must no longer be used. */
   readonly onFatal: (error: Error) => void;
-  /** There are new records for the streams, a moment after they came. */
+  /** Called a moment after new records came for the streams. */
   readonly onNews: () => void;
-  /** Does work a moment later; setImmediate unless given. */
+  /** Runs work a moment later; setImmediate unless given. */
   readonly soon?: (work: () => void) => void;
 }
 
-/** What a snapshot has of a partition. */
+/** A partition, as a snapshot has it. */
 export interface LivePartition {
-  /** The records that the compacted topic has of it now, in their order and without tombstones. */
+  /** The partition's records in the compacted topic now, in their order and without tombstones. */
   readonly lines: readonly string[];
   readonly last: MessageId | undefined;
   readonly entries: number;
@@ -27,15 +27,15 @@ export interface LivePartition {
 
 export type LiveBook = ReturnType<typeof openBook>;
 
-/** Headers that say the same in all messages, or are of a trace. */
+/** Headers that are equal in all messages, or belong to a trace. */
 const leftOut = new Set(['ce_specversion', 'ce_source', 'content-type', 'traceparent', 'tracestate', 'baggage']);
 
-/** The book in memory: checked and ranked, and each record as a line, as it is sent. */
+/** The book in memory. It is checked and ranked, and has each record as the line that is sent. */
 export function openBook(log: Pick<Log, 'followTopic'>, options: OpenBookOptions) {
   const { topic, partitions, recentBytesMax, onFatal, onNews, soon } = options;
   const book = new Book();
   const orders = new RankedOrders();
-  // A key that is set again moves to the end, as compaction has it.
+  // A key that is set again moves to the end, as in the compacted topic.
   const lines = Array.from({ length: partitions }, () => new Map<string, string>());
   const last = new Array<MessageId | undefined>(partitions).fill(undefined);
   let recent: RecentNews | undefined;
@@ -70,7 +70,7 @@ export function openBook(log: Pick<Log, 'followTopic'>, options: OpenBookOptions
   return {
     /** Resolves when all that the topic held at the start is read. */
     caughtUp,
-    /** What streams are sent from; undefined until the topic is read. */
+    /** The records that streams send; undefined until the topic is read. */
     recent: (): RecentNews | undefined => recent,
     orders,
     entries: () => book.entries.size,
@@ -88,14 +88,14 @@ export function openBook(log: Pick<Log, 'followTopic'>, options: OpenBookOptions
       ...book.digestOf(partition),
     }),
     partitions,
-    /** Undefined until a clock has named it. */
+    /** The name of the log. Undefined until a clock has told it. */
     logName,
     silenceMs: () => performance.now() - following.lastPollAtMs(),
     stop: () => following.stop(),
   };
 }
 
-/** The record without headers that say nothing of it. */
+/** The record without headers that say nothing about it. */
 function withoutRest(record: FeedRecord): FeedRecord {
   const shown = Object.entries(record.headers).filter(([name]) => !leftOut.has(name));
   return { ...record, headers: Object.fromEntries(shown) };

@@ -15,7 +15,7 @@ const [alice, bob, usd, eth] = ['a1', 'b2', 'd0', 'e0'].map((byte) => `0x${byte.
 const hash: Hex = `0x${'7e'.repeat(32)}`;
 const partitionOf = (maker: Hex) => (maker === alice ? 0 : 1);
 
-/** A topic of two partitions, in the second of which there are bob's fills. */
+/** A topic of two partitions. Bob's fills are in the second. */
 function given() {
   const log = new LogInMemory({ partitions: 2 });
   let offset = 0;
@@ -56,7 +56,7 @@ function given() {
       };
       return {
         list,
-        /** The blocks of a page. */
+        /** The place of each fill of a page. */
         blocks: (query = '') => list(query).fills.map(({ blockNumber, logIndex }) => `${blockNumber}:${logIndex}`),
         async stream(after?: string) {
           const query = new URLSearchParams(after === undefined ? {} : { after });
@@ -79,7 +79,7 @@ function given() {
   };
 }
 
-test('a fill has its price, and pages have the newest first, whatever partition they are in', async () => {
+test('a fill has its price, and pages list the newest fills of all partitions first', async () => {
   const { publish, open } = given();
   for (const block of [1, 4, 5]) publish(alice, block);
   for (const block of [2, 3]) publish(bob, block);
@@ -99,7 +99,7 @@ test('a fill has its price, and pages have the newest first, whatever partition 
   await here.stop();
 });
 
-test('pages have what is asked for alone, and a page that is full has a next one only where there is more', async () => {
+test('pages have only what is asked for, and a full page has a next one only if there is more', async () => {
   const { publish, open } = given();
   publish(alice, 1);
   publish(bob, 2);
@@ -111,7 +111,7 @@ test('pages have what is asked for alone, and a page that is full has a next one
   await here.stop();
 });
 
-test('the oldest of more fills than are kept are gone, also where they come last', async () => {
+test('only the newest fills are kept, even if older ones are read last', async () => {
   const { publish, open } = given();
   for (const block of [3, 4, 5]) publish(alice, block);
   for (const block of [1, 2, 6]) publish(bob, block);
@@ -120,7 +120,7 @@ test('the oldest of more fills than are kept are gone, also where they come last
   await here.stop();
 });
 
-test('a stream has what comes after the page, once, though a fill is published twice', async () => {
+test('a stream sends each fill after the page once, even if the fill is published twice', async () => {
   const { publish, open } = given();
   publish(alice, 1);
   const here = await open();
@@ -131,12 +131,12 @@ test('a stream has what comes after the page, once, though a fill is published t
   if (typeof behind === 'string' || typeof fresh === 'string') throw new Error('refused');
   await until(async () => behind.blocks().length === 2);
   for (const one of [behind, fresh]) expect(one.blocks().sort()).toEqual(['2', '3']);
-  // The page of now leads behind all of it.
+  // The newest page leads behind all fills.
   expect(await here.stream(here.list().streamCursor)).toMatchObject({});
   await here.stop();
 });
 
-test('a stream goes on at a process that began later, unless it lacks what is not kept any more', async () => {
+test('a stream resumes at a process that began later, unless it lacks fills that are no longer kept', async () => {
   const { publish, open } = given();
   publish(alice, 1);
   const first = await open();
@@ -155,9 +155,9 @@ test('a stream goes on at a process that began later, unless it lacks what is no
   await first.stop();
 });
 
-test('a stream goes on behind the newest fills of each partition, however many a process finds at its start', async () => {
+test('a stream resumes among the newest fills, however many a process finds at its start', async () => {
   const { publish, open } = given();
-  // More than streams are sent from.
+  // More fills than the buffer of the streams has room for.
   for (let block = 1; block < 20_000; block += 1) publish(block % 10 === 0 ? alice : bob, block);
   const here = await open({ fillsMax: 20_000 });
   const stream = await here.stream(`19980:0,19980:0:${LOG}`);
@@ -166,7 +166,7 @@ test('a stream goes on behind the newest fills of each partition, however many a
   await here.stop();
 });
 
-test('a cursor holds where all fills of a partition are deleted since', async () => {
+test('a cursor is valid without fills in its partition, but not ahead of them or in another log', async () => {
   const { publish, open } = given();
   publish(alice, 1);
   const here = await open();

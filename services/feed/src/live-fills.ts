@@ -9,14 +9,14 @@ import type { LiveBook } from './live-book.js';
 export interface OpenFillsOptions {
   /** `limit-orders.fills.v1`, with the deployment's prefix. */
   readonly topic: string;
-  /** It names the log, and is read first. */
+  /** The book names the log, and is read before the fills. */
   readonly book: Pick<LiveBook, 'caughtUp' | 'partitions' | 'logName'>;
   readonly fillsMax: number;
-  /** The topic breaks its promise or cannot be read on. */
+  /** Called if the topic breaks its promise or cannot be read on. */
   readonly onFatal: (error: Error) => void;
-  /** There are new fills for the streams, a moment after they came. */
+  /** Called a moment after new fills came for the streams. */
   readonly onNews: () => void;
-  /** Does work a moment later; setImmediate unless given. */
+  /** Runs work a moment later; setImmediate unless given. */
   readonly soon?: (work: () => void) => void;
 }
 
@@ -24,7 +24,7 @@ export type LiveFills = ReturnType<typeof openFills>;
 
 const STREAM_BYTES_MAX = 8_388_608;
 
-/** The newest fills in memory, and what streams of them are sent from. */
+/** Keeps the newest fills in memory, for pages and streams. */
 export function openFills(log: Pick<Log, 'followTopic'>, options: OpenFillsOptions) {
   const { topic, book, fillsMax, onFatal, onNews, soon } = options;
   const { partitions, logName } = book;
@@ -51,7 +51,7 @@ export function openFills(log: Pick<Log, 'followTopic'>, options: OpenFillsOptio
       },
     });
     await following.caughtUp;
-    // Streams can go on behind fills from before the start, too.
+    // Streams can also go on behind fills from before the start.
     const begun = new RecentNews([...kept.forgotten], STREAM_BYTES_MAX);
     for (const one of kept.inOrder()) begun.append(newsOf(one));
     begun.seal();
@@ -62,11 +62,11 @@ export function openFills(log: Pick<Log, 'followTopic'>, options: OpenFillsOptio
   return {
     /** Resolves when all that the topic held at the start is read. */
     caughtUp,
-    /** What streams are sent from; undefined until the topic is read. */
+    /** The fills that streams send; undefined until the topic is read. */
     recent: (): RecentNews | undefined => recent,
     partitions,
     logName,
-    /** GET …/book/fills: a page of what is kept, newest first. The topic must be read. */
+    /** GET …/book/fills: a page of the kept fills, newest first. The topic must be read. */
     list({ query }: { readonly query: URLSearchParams }): Reply {
       const asked = readQuery(query, fillsQuery);
       if (isRefusal(asked)) return asked;

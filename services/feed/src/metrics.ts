@@ -4,7 +4,7 @@ import type { Readers } from './admit-readers.js';
 import type { LiveBook } from './live-book.js';
 import type { EndReason } from './stream-book.js';
 
-/** What readers ask for. */
+/** The kinds of requests of readers. */
 export type Kind = 'snapshot' | 'stream' | 'pairs' | 'ladder' | 'quote' | 'fills' | 'fill stream';
 
 /** The service's own metrics; those of HTTP are in `@makerbook/http`. Readers are those of the operator's file. */
@@ -16,7 +16,7 @@ export function createMetrics(
   const { counter, gauge } = createInstruments('feed');
   const reads = counter('reads_total', 'Requests that were answered, by reader and by what was asked for');
   const ends = counter('streams_ended_total', 'Streams that the service ended, by reason');
-  const cuts = counter('snapshots_total', 'Snapshots, by whether the client took all of it');
+  const cuts = counter('snapshots_total', 'Snapshots, by whether the client read all of it');
   gauge('book_orders', 'Open orders in the book', () => book.entries());
   gauge('book_age_seconds', 'Age of the oldest block up to which a partition of the book is complete', () => {
     const block = book.oldestBlock();

@@ -7,7 +7,7 @@ import { answerPairs, listPairs, quoteAmount, showLadder } from './quote-book.js
 
 const largest = 2n ** 256n - 1n;
 
-/** Answers for a book of the clock of second 1,000. */
+/** Answers from a book whose clock is at second 1,000. */
 function open(
   fill: (book: ReturnType<typeof openRouterBook>) => void,
   orderFiller: Address = exampleDomain.orderFiller,
@@ -41,7 +41,7 @@ const twoOrders = (book: ReturnType<typeof openRouterBook>) => {
   book.put('02', { making: 10, taking: 30 });
 };
 
-test('the example of the documents is what the service answers', () => {
+test('the service answers what the documented example shows', () => {
   const { fills, ...shown } = examples.bookQuote;
   const [fill] = fills;
   if (fill === undefined) throw new Error('the example has no fill');
@@ -64,7 +64,7 @@ test.each<[string, object, string]>([
     { tokenIn: pair.tokenOut, tokenOut: pair.tokenIn, amountIn: '1', limit: '1' },
     '/limit',
   ],
-  ['a pair of one token', { tokenIn: pair.tokenOut, amountIn: '1' }, '/tokenOut must be another token'],
+  ['a pair of one token', { tokenIn: pair.tokenOut, amountIn: '1' }, '/tokenOut must differ from the token'],
   ['the amount zero', { amountIn: '0' }, '/amountIn must not be zero'],
   ['the amount out zero', { amountOut: '0x0' }, '/amountOut must not be zero'],
   ['both amounts, one of them zero', { amountIn: '0', amountOut: '1' }, '/amountIn must be given, or amountOut'],
@@ -84,16 +84,16 @@ test('sums beyond a uint256 are refused', () => {
   expect(bodyOf(quote({ amountOut: '1' }))).toMatchObject({ amountIn: String(largest) });
 });
 
-test('a limit that is just met is not', () => {
+test('a limit that is just met is accepted', () => {
   const { quote } = open(twoOrders);
   expect(bodyOf(quote({ amountIn: '20', limit: '10' })).data).toBeDefined();
   expect(bodyOf(quote({ amountOut: '20', limit: '50' })).data).toBeDefined();
 });
 
-describe('named pairs', () => {
+describe('the answer about pairs', () => {
   const both = `${pair.tokenOut}-${pair.tokenIn}`;
 
-  test('have their levels, in the order of the request, and each is charged', async () => {
+  test('has the levels of each named pair, in the order of the request, and charges each', async () => {
     const { ladder, pairs } = open(twoOrders);
     const none = both.split('-').reverse().join('-');
     const { body, charged } = await pairs({
@@ -107,7 +107,7 @@ describe('named pairs', () => {
     expect(charged).toEqual([1, 1]);
   });
 
-  test('are all that are traded where none is named, and what is made for everybody', async () => {
+  test('has all traded pairs if none is named, without levels and without charge', async () => {
     const { body, charged } = await open(twoOrders).pairs({});
     expect(body.pairs).toEqual([expect.objectContaining({ ...pair, orders: 2 })]);
     expect(body.pairs[0]).not.toHaveProperty('levels');
@@ -120,7 +120,7 @@ describe('named pairs', () => {
   };
 });
 
-test('the ladder of a pair of one token is refused', () => {
+test('the ladder of a token against itself is refused', () => {
   expect(open(twoOrders).ladder({ making: pair.tokenIn, taking: pair.tokenIn })).toMatchObject({
     code: 'invalid_request',
   });
@@ -134,14 +134,14 @@ describe('a quote', () => {
     expect(none).not.toHaveProperty('to');
   });
 
-  test('where the operator has named no contract has the call alone', () => {
+  test('has only the call if the operator has named no contract', () => {
     const quoted = bodyOf(open(twoOrders, ZERO_ADDRESS).quote({ amountIn: '20' }));
     expect(quoted.data).toMatch(/^0xae325c02/);
     expect(quoted).not.toHaveProperty('to');
     expect(quoted).not.toHaveProperty('allowanceTarget');
   });
 
-  test('passes over dust, and counts it, by the price of gas if that is known', () => {
+  test('passes over dust and counts it, by the gas price if that is known', () => {
     const { quote } = open((book) => {
       for (let n = 0; n < 400; n += 1)
         book.putEntry(entryOf(`0x${String(n).padStart(64, '0')}`, { making: 9, taking: 1 }));

@@ -29,14 +29,14 @@ import type { LiveBook } from './live-book.js';
 export interface QuoteParts {
   readonly book: Pick<LiveBook, 'orders' | 'oldestBlock'>;
   readonly staleSecondsMax: number;
-  /** The `OrderFiller` that quotes are for; the zero address: none. */
+  /** The `OrderFiller` that fills quotes. The zero address: none. */
   readonly orderFiller: Address;
   readonly unixMs: () => UnixMs;
 }
 
 const LEVELS = 20;
-const SAME_TOKEN = 'must be another token than the one that is paid';
-/** Orders that one quote looks at: however many are too small to be filled, it costs no more. */
+const SAME_TOKEN = 'must differ from the token that is paid';
+/** How many orders one quote looks at. It costs no more, however many orders are too small to fill. */
 const OFFERS_MAX = 10_000;
 
 /** GET …/book/pairs. */
@@ -50,9 +50,9 @@ export function listPairs({ book, staleSecondsMax, unixMs }: QuoteParts): Reply 
 }
 
 /**
- * GET …/book/pairs: all, or those that the request names, with their levels, all of one moment.
- * @param charge takes so many more requests off the reader's budget
- * @param parts `readPairs` answers for all of them
+ * GET …/book/pairs: all pairs, or those that the request names, with their levels at one moment.
+ * @param charge takes more requests off the reader's budget
+ * @param parts `readPairs` answers for all pairs
  */
 export async function answerPairs(
   { query, charge: chargeClient }: Pick<ApiRequest, 'query' | 'charge'>,
@@ -63,7 +63,7 @@ export async function answerPairs(
   if (isRefusal(asked)) return asked;
   const { pairs, limit } = asked;
   if (pairs === undefined && limit !== undefined)
-    return refuseFields([{ path: ['limit'], message: 'is of the levels of `pairs`: name them, or leave it out' }]);
+    return refuseFields([{ path: ['limit'], message: 'needs `pairs`, whose levels it limits' }]);
   if (pairs === undefined) return readPairs();
   charge(pairs.length - 1);
   await chargeClient(pairs.length - 1);
@@ -130,7 +130,7 @@ function describeCall(quoted: Quote, limit: bigint | undefined, orderFiller: Add
   return orderFiller === ZERO_ADDRESS ? { data } : { to: orderFiller, data, allowanceTarget: orderFiller };
 }
 
-/** The orders at the best prices. */
+/** Limits the orders to those at the best prices. */
 function best(orders: RankedOrders): Pick<RankedOrders, 'executable' | 'blockOf'> {
   return {
     executable: (pair, when) => first(OFFERS_MAX, orders.executable(pair, when)),

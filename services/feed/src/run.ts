@@ -29,7 +29,7 @@ import { answerPairs, listPairs, quoteAmount, showLadder } from './quote-book.js
 import { sendSnapshots } from './send-snapshot.js';
 import { type BookStreams, serveStreams } from './stream-book.js';
 
-/** The feed service as it runs: the API listens on `port`. */
+/** The running feed service. The API listens on `port`. */
 export type Feed = Awaited<ReturnType<typeof runFeed>>;
 
 type Parts = Pick<Telemetry, 'logger'> & {
@@ -45,8 +45,8 @@ type Parts = Pick<Telemetry, 'logger'> & {
 const PAIRS_AGE_MS_MAX = 1_000;
 
 /**
- * Starts the service that serves the router's feed over HTTP. Resolves when it listens; it is ready once it has read
- * the book. A book that breaks the promises of the feed ends it: a new process reads it anew.
+ * Starts the service that serves the router's feed over HTTP. Resolves when it listens. It is ready once it has read
+ * the book. If the book breaks the promises of the feed, the process ends, and a new one reads the book again.
  * @throws TopicMismatch when the topic is missing or has another number of partitions
  */
 export function runFeed(settings: FeedSettings, { logger, serveMetrics }: Pick<Telemetry, 'logger' | 'serveMetrics'>) {
@@ -56,7 +56,7 @@ export function runFeed(settings: FeedSettings, { logger, serveMetrics }: Pick<T
       readFile: settings.BOOK_READERS,
       streamsMax: settings.STREAMS_MAX,
       monotonicMs,
-      onFault: (error) => logger.error({ reason: error.message }, 'the readers cannot be used: those of before stay'),
+      onFault: (error) => logger.error({ reason: error.message }, 'the new readers are invalid: the earlier ones stay'),
     });
     const renewing = setInterval(readers.renew, FILE_AGE_MS_MAX).unref();
     onStop(async () => clearInterval(renewing));
@@ -106,7 +106,7 @@ export function runFeed(settings: FeedSettings, { logger, serveMetrics }: Pick<T
   });
 }
 
-/** The routes of routers, over any source of the book. */
+/** Creates the routes for routers, over any source of the book. */
 export function createRoutes(settings: FeedSettings, parts: Parts): Route[] {
   const { book, fills, streams, fillStreams, readers, metrics, logger, unixMs } = parts;
   const { STALE_SECONDS_MAX: staleSecondsMax, ORDER_FILLER_ADDRESS: orderFiller } = settings;

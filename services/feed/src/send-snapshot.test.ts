@@ -14,7 +14,7 @@ import { serveStreams } from './stream-book.js';
 const SLOW_MS = 400;
 const partitions = 2;
 
-/** A book of which nobody takes much at once, and which changes. */
+/** A book that changes, and that no client takes at once. */
 function openBook(linesPerPartition: number) {
   const offsets = [0n, 0n];
   const recent = new RecentNews([undefined, undefined], 1_000_000_000);
@@ -45,7 +45,7 @@ function openSnapshots(book = openBook(1_000)) {
   const outcomes: boolean[] = [];
   const snapshot = sendSnapshots({ book, snapshotsMax: 4, sent: (isWhole) => outcomes.push(isWhole), slowMs: SLOW_MS });
   let streams = 0;
-  /** A client that takes what it gets only where it is read. */
+  /** A client that takes what it gets only when the test reads it. */
   async function ask(client: string): Promise<PassThrough | Refusal> {
     const reply = await askHead(client);
     if (isRefusal(reply)) return reply;
@@ -76,11 +76,11 @@ async function readAll(answer: PassThrough | Refusal) {
   return { names: lines.map(({ name }) => name as string), cursor };
 }
 
-test('what changes while a snapshot is sent is in it, or comes by the stream from its cursor', async () => {
+test('a change while a snapshot is sent is in the snapshot or in the stream from its cursor', async () => {
   const { ask, book } = openSnapshots();
   const answer = await ask('one');
   if (isRefusal(answer)) throw new Error(answer.detail);
-  // Partition 0 is being sent, and partition 1 is not begun.
+  // Partition 0 is being sent, and partition 1 has not begun.
   await until(() => answer.readableLength > 0);
   for (const partition of [0, 1]) book.change(partition, `later ${partition}`);
   const { names, cursor } = await readAll(answer);
@@ -98,7 +98,7 @@ test('what changes while a snapshot is sent is in it, or comes by the stream fro
   expect(told.map(({ name }) => name)).toEqual(['later 0']);
 });
 
-test('a slow client keeps its place while the next one has no room, or asks for the head alone', async () => {
+test('a slow client keeps its place if the next one is refused or makes a HEAD request', async () => {
   const { ask, askHead, outcomes, streams } = openSnapshots(openBook(4_000));
   const slow = [];
   for (const client of ['a', 'a', 'b', 'b']) slow.push(await ask(client));
@@ -112,11 +112,11 @@ test('a slow client keeps its place while the next one has no room, or asks for 
   await until(() => streams() === 0);
 });
 
-test('whoever takes little loses its place to the next one, the slowest first, and to nobody else', async () => {
+test('a slow client loses its place only to a client that needs it, the slowest first', async () => {
   const { ask, outcomes, streams } = openSnapshots(openBook(4_000));
   const slow = [];
   for (const client of ['a', 'a', 'b', 'b']) slow.push(await ask(client));
-  // In its first window nobody is slow.
+  // No client is slow in its first window.
   expect(await ask('c')).toMatchObject({ code: 'unavailable', headers: { 'Retry-After': '2' } });
   const [reading] = slow;
   if (reading === undefined || isRefusal(reading)) throw new Error('it is sent');
@@ -129,12 +129,12 @@ test('whoever takes little loses its place to the next one, the slowest first, a
   expect(quick).toEqual([8_000, 8_000, 8_000]);
   await until(() => reading.readableEnded);
   expect(outcomes.filter((isWhole) => isWhole)).toHaveLength(4);
-  // Those that nobody's place depends on go on.
+  // Clients whose places nobody needs are still served.
   for (const one of slow.slice(1)) if (!isRefusal(one)) one.destroy();
   await until(() => streams() === 0);
 });
 
-test('a reader has half of the places', async () => {
+test('a reader gets at most half of the places', async () => {
   const { ask } = openSnapshots();
   await Promise.all(['a', 'a'].map(ask));
   expect(await ask('a')).toMatchObject({ code: 'rate_limited', headers: { 'Retry-After': '2' } });

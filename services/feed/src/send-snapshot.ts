@@ -10,11 +10,11 @@ import type { LiveBook } from './live-book.js';
 
 export interface SnapshotParts {
   readonly book: Pick<LiveBook, 'capture' | 'partitions' | 'logName'>;
-  /** Snapshots of this process at once; a reader has half of the places at most. */
+  /** How many snapshots this process sends at once. One reader has half of the places at most. */
   readonly snapshotsMax: number;
-  /** A client has got all, or was cut. */
+  /** Called when a client has got all, or was cut. */
   readonly sent: (isWhole: boolean) => void;
-  /** A client is slow if it takes less than `BYTES_MIN` of records in so long; 5,000 unless given. */
+  /** A client is slow if it takes less than `BYTES_MIN` of records in this time; 5,000 unless given. */
   readonly slowMs?: number;
 }
 
@@ -35,11 +35,11 @@ const BYTES_MIN = 262_144 * 5;
 const RETRY_SECONDS = 2;
 const PAGE_LINES = 64;
 
-/** GET …/book/snapshot, of all who ask this process. If all places are taken, a slow client loses its place. */
+/** GET …/book/snapshot, for all clients of this process. If all places are taken, a slow client loses its place. */
 export function sendSnapshots({ book, snapshotsMax, sent, slowMs = SLOW_MS }: SnapshotParts) {
   const underWay = new Set<Sending>();
 
-  /** The one that loses its place to the next; undefined where a place is free, or nobody is slow. */
+  /** Finds the snapshot that loses its place to the next. Undefined if a place is free, or no client is slow. */
   function findSlow(): Sending | undefined {
     if (underWay.size < snapshotsMax) return undefined;
     const [slowest] = [...underWay].sort((one, other) => one.last - other.last);
@@ -63,7 +63,7 @@ export function sendSnapshots({ book, snapshotsMax, sent, slowMs = SLOW_MS }: Sn
       slow.cut();
     }
     const cutting = new AbortController();
-    // The first window ends before anybody is slow.
+    // A client can be slow only after its first window.
     const sending: Sending = { reader: reader.client, last: BYTES_MIN, taken: 0, cut: () => cutting.abort() };
     underWay.add(sending);
     const judging = setInterval(() => {
@@ -92,7 +92,7 @@ export function sendSnapshots({ book, snapshotsMax, sent, slowMs = SLOW_MS }: Sn
       contentType: 'application/x-ndjson',
       headers: {
         'Cache-Control': 'no-store',
-        // nginx would keep all of it on its disk.
+        // Without it nginx would keep the whole snapshot on its disk.
         'X-Accel-Buffering': 'no',
         Vary: 'Accept-Encoding',
         ...(isPacked && { 'Content-Encoding': 'gzip' }),
@@ -117,7 +117,7 @@ function* countTaken(pages: Iterable<string>, sending: Sending): Generator<strin
   }
 }
 
-/** Each partition as it is when its turn comes; then where the stream goes on from all of them. */
+/** Yields each partition as it is when its turn comes, and then the cursor from which the stream goes on. */
 function* pagesOf(book: SnapshotParts['book']): Generator<string, void, void> {
   const cursor = [];
   const partitions: BookSnapshotEnd['partitions'] = [];

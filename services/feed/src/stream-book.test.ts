@@ -5,7 +5,7 @@ import { type ApiRequest, isRefusal } from '@makerbook/http';
 import { RecentNews } from './keep-recent.js';
 import { type EndReason, serveStreams } from './stream-book.js';
 
-/** A client who takes what it is sent when it is told to. */
+/** A client that takes what it is sent at once, or when the test says so. */
 class Client extends Writable {
   text = '';
   #taken: () => void = () => undefined;
@@ -79,7 +79,7 @@ function openStreams(bytesMax = 1_000_000) {
 }
 const idsIn = ({ text }: Client) => [...text.matchAll(/^id: (\d+):0:5e1fc0de$/gm)].map(([, id]) => Number(id));
 
-test('a slow client is sent what it missed once it goes on, and holds up nobody', async () => {
+test('a slow client gets what it missed once it reads again, and holds up nobody', async () => {
   const here = openStreams();
   const [slow, quick] = [await here.open('-', true), await here.open('-')];
   here.publish(40);
@@ -93,7 +93,7 @@ test('a slow client is sent what it missed once it goes on, and holds up nobody'
   here.streams.stop();
 });
 
-test('a client so slow that it lacks what is not kept any more is told so, and leaves', async () => {
+test('a client too slow for what is kept is disconnected and frees its place', async () => {
   const here = openStreams(10_000);
   const slow = await here.open('-', true);
   expect(here.room()).toBe(1);
@@ -105,7 +105,7 @@ test('a client so slow that it lacks what is not kept any more is told so, and l
   here.streams.stop();
 });
 
-test('a stream goes on behind the last event, though the address names an older one', async () => {
+test('a stream resumes after the last event, even if the address names an older one', async () => {
   const here = openStreams();
   here.publish(3);
   const reply = await here.ask('-', '1:0');
@@ -126,7 +126,7 @@ test.each([
   here.streams.stop();
 });
 
-test('a cursor that is ahead waits for this process', async () => {
+test('a cursor that is ahead waits until this process reaches it', async () => {
   const here = openStreams();
   const asked = here.open('2:0');
   here.publish(5);
@@ -134,7 +134,7 @@ test('a cursor that is ahead waits for this process', async () => {
   here.streams.stop();
 });
 
-test('a cursor of another log is gone, and one of this log waits where it has no name yet', async () => {
+test('a cursor of another log is gone, and one of this log waits while the log has no name yet', async () => {
   const here = openStreams();
   here.publish(2);
   for (const other of ['0badf00d', '-']) {

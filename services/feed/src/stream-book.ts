@@ -22,22 +22,26 @@ import type { LiveBook } from './live-book.js';
 export type EndReason = 'slow' | 'stopping' | 'unauthorized';
 
 export interface StreamsOptions {
-  /** What is streamed. */
+  /** The feed to stream. */
   readonly feed: Pick<LiveBook, 'recent' | 'partitions' | 'logName'>;
   readonly name: keyof typeof feeds;
   readonly ended: (reason: EndReason) => void;
-  /** How long a request whose cursor is ahead of this process waits for it; 2,000 unless given. */
+  /** How long a request waits, in ms, if its cursor is ahead of this process; 2,000 unless given. */
   readonly aheadMsMax?: number;
 }
 
-/** What a feed is asked by, and how a client without a cursor that is good begins. */
+/** The query of each feed, and how a client without a good cursor begins. */
 const feeds = {
   book: {
     query: bookStreamQuery,
     begin: 'take a snapshot (GET …/book/snapshot)',
-    anew: 'drop the book, and take a snapshot',
+    restart: 'drop the book, and take a snapshot',
   },
-  fills: { query: fillStreamQuery, begin: undefined, anew: 'read GET …/book/fills anew, and name its streamCursor' },
+  fills: {
+    query: fillStreamQuery,
+    begin: undefined,
+    restart: 'read GET …/book/fills again, and name its streamCursor',
+  },
 };
 
 export type BookStreams = ReturnType<typeof serveStreams>;
@@ -48,7 +52,7 @@ const KEEP_ALIVE_MS = 5_000;
 
 /** The streams of this process. */
 export function serveStreams({ feed, name, ended, aheadMsMax = AHEAD_MS_MAX }: StreamsOptions) {
-  const { query, begin, anew } = feeds[name];
+  const { query, begin, restart } = feeds[name];
   const open = new OpenStreams<BookStream>();
   const keepingAlive = setInterval(() => {
     for (const one of open.all) one.keepAlive();
@@ -56,7 +60,7 @@ export function serveStreams({ feed, name, ended, aheadMsMax = AHEAD_MS_MAX }: S
 
   /**
    * GET …/book/stream and …/book/fills/stream: every record behind the cursor, once, and each new one.
-   * @param takeRoom counts the stream among those of its reader
+   * @param takeRoom counts the stream for its reader
    */
   async function stream(request: ApiRequest, takeRoom: () => Room | Refusal): Promise<Reply> {
     const named = readCursor(request);
@@ -75,7 +79,7 @@ export function serveStreams({ feed, name, ended, aheadMsMax = AHEAD_MS_MAX }: S
     });
   }
 
-  /** Undefined: the stream begins with what comes next. */
+  /** Undefined if the stream begins with the next record. */
   function readCursor({
     query: given,
     headers,
@@ -91,7 +95,7 @@ export function serveStreams({ feed, name, ended, aheadMsMax = AHEAD_MS_MAX }: S
     return parseCursor(text, feed.partitions) ?? fault(`must have an item for each of ${feed.partitions} partitions`);
   }
 
-  /** Waits a moment for this process where the client has read more at another one. */
+  /** Waits a moment for this process if the client has read more at another one. */
   async function awaitCursor(named: NamedCursor | undefined): Promise<RecentNews | Refusal> {
     for (let waitedMs = 0; !open.isStopped; waitedMs += AHEAD_POLL_MS) {
       const recent = feed.recent();
@@ -99,9 +103,10 @@ export function serveStreams({ feed, name, ended, aheadMsMax = AHEAD_MS_MAX }: S
       if (named === undefined) return recent;
       const { log, cursor } = named;
       const here = feed.logName();
-      if (here !== undefined && here !== log) return { code: 'gone', detail: `the cursor is of another log: ${anew}` };
+      if (here !== undefined && here !== log)
+        return { code: 'gone', detail: `the cursor belongs to another log: ${restart}` };
       if (!covers(cursor, recent.forgotten)) {
-        const detail = `what came after the cursor is not kept any more: ${anew}`;
+        const detail = `what came after the cursor is not kept any more: ${restart}`;
         return { code: 'gone', detail };
       }
       if (here === log && !isAhead(cursor, recent.cursor)) return recent;
@@ -113,7 +118,7 @@ export function serveStreams({ feed, name, ended, aheadMsMax = AHEAD_MS_MAX }: S
 
   return {
     stream,
-    /** Sends what is new to all of them. */
+    /** Sends new records to all streams. */
     send(): void {
       for (const one of open.all) one.send();
     },
@@ -138,7 +143,7 @@ class BookStream {
     events.response.on('drain', () => this.send());
   }
 
-  /** Writes what there is, as far as the client takes it. */
+  /** Writes the next events as long as the client takes them. */
   send(): void {
     const events = this.#events;
     if (!events.isOpen()) return;

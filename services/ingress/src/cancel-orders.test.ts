@@ -11,7 +11,7 @@ describe('cancellations', () => {
   const statuses = (reply: Reply) =>
     isRefusal(reply) ? reply.code : JSON.parse(String(reply.body)).map(({ status }: { status: string }) => status);
 
-  test('are answered for each hash: an unknown one does not fail the rest, a repeated one is appended once', async () => {
+  test('are answered for each hash: an unknown one fails no other, and a repeated one is appended once', async () => {
     const [own, ofOther, never] = [await signOrder(maker), await signOrder(other), await signOrder(maker)];
     const { post, seen, held } = openRoutes();
     for (const order of [own, ofOther]) openIn({ held }, order);
@@ -23,7 +23,7 @@ describe('cancellations', () => {
       'CANCELLED',
     ]);
     expect(seen.appended).toBe(2);
-    // A key cancels for its own maker alone.
+    // A key cancels only for its own maker.
     expect(statuses(await post(paths.cancellations, [cancelling(ofOther, key)]))).toBe('invalid_signature');
   });
 
@@ -51,7 +51,7 @@ describe('cancellations', () => {
     expect([headers['Preference-Applied'], headers['X-Unseen-By']]).toEqual([applied, unseenBy]);
   });
 
-  test('that wait leave places to others: one too many is answered at once, and has not waited', async () => {
+  test('that wait leave places to others: one too many is answered without waiting', async () => {
     const seen = Promise.withResolvers<readonly string[]>();
     const acks: unknown = { awaitSeen: () => seen.promise, ageSeconds: () => new Map() };
     const own = { CONCURRENT_REQUESTS_MAX: '4' };
@@ -68,7 +68,7 @@ describe('cancellations', () => {
     expect(await first).toMatchObject({ headers: { 'Preference-Applied': 'wait=2; by=router' } });
   });
 
-  test('of orders that Postgres cannot tell of need their salt: of the item, before that of the query', async () => {
+  test('of orders that Postgres may have lost need a salt, from the item or else from the query', async () => {
     const { post, seen, held } = openRoutes();
     held.trustedSinceMs = undefined;
     const [own, shared] = [await signOrder(maker), await signOrder(maker)];
@@ -78,7 +78,7 @@ describe('cancellations', () => {
     expect(seen).toMatchObject({ appended: 2, losses: 1 });
   });
 
-  test('go on with their salts while Postgres is away, and a signature by a stranger cancels nothing', async () => {
+  test('with salts are taken while Postgres is down, but a stranger’s signature cancels nothing', async () => {
     const { post, seen, held } = openRoutes();
     held.isAway = true;
     const [order, second] = [await signOrder(maker), await signOrder(maker)];
@@ -92,7 +92,7 @@ describe('cancellations', () => {
     expect(statuses(await post(paths.limitOrders, [order]))).toBe('unavailable');
   });
 
-  test('by a cancel key are not answered while Postgres is away, also where the key is a maker itself', async () => {
+  test('by a cancel key are unavailable while Postgres is down, even if the key is a maker itself', async () => {
     const { post, seen, held } = openRoutes({
       cancelKeysOf: () => [lower(other)],
       isCancelKey: (key) => key === lower(other),
@@ -105,7 +105,7 @@ describe('cancellations', () => {
     expect(statuses(await post(paths.cancellations, [salted(order)]))).toEqual(['CANCELLED']);
   });
 
-  test('by a cancel key are 503 while the whitelist is read, and by the maker are taken', async () => {
+  test('by a cancel key are unavailable while the whitelist is read, but the maker’s are taken', async () => {
     const { post, seen, held } = openRoutes({ isCaughtUp: () => false, cancelKeysOf: () => [] });
     const order = await signOrder(maker);
     openIn({ held }, order);
@@ -114,7 +114,7 @@ describe('cancellations', () => {
     expect(statuses(await post(paths.cancellations, [cancelling(order)]))).toEqual(['CANCELLED']);
   });
 
-  test('of unknown hashes beyond the bound are not answered, and known orders do not suffer', async () => {
+  test('of too many unknown hashes are unavailable, but known orders are still cancelled', async () => {
     const known = await signOrder(maker);
     const { post, held } = openRoutes();
     openIn({ held }, known);
@@ -128,7 +128,7 @@ describe('cancellations', () => {
     expect(await ask(salted(await signOrder(maker)))).toEqual(['CANCELLED']);
   });
 
-  test('beyond the budget are refused for the first item of the maker, whatever is before it', async () => {
+  test('beyond a maker’s budget are refused for the first item of that maker', async () => {
     const known = await signOrder(other);
     const { post, held, clock } = openRoutes();
     openIn({ held }, known);
@@ -145,12 +145,12 @@ describe('cancellations', () => {
     expect(headers?.['RateLimit']).toBe('"cancels"; r=17999; t=1');
   });
 
-  test('as lists in the body of a DELETE are refused, and the remedy is named', async () => {
+  test('in the body of a DELETE are refused, and the answer names the right path', async () => {
     const { send } = openRoutes();
     const reply = await send('DELETE', paths.limitOrders, undefined, { 'content-length': '2' });
     expect(reply).toMatchObject({
       code: 'invalid_request',
-      detail: expect.stringContaining('…/cancellations takes a body'),
+      detail: expect.stringContaining('or use POST …/cancellations'),
     });
     expect(await send('DELETE', paths.limitOrders, undefined)).toMatchObject({
       detail: expect.not.stringContaining('body'),
@@ -162,7 +162,7 @@ describe('a cancellation by salts', () => {
   const untilMs = Date.now();
   const bySalt = (salts: string[], signer = maker) => signSalts(salts, untilMs, maker, signer);
   const told = (reply: Reply) => (isRefusal(reply) ? reply.code : JSON.parse(String(reply.body)));
-  /** Two orders of one salt, and others; and one of this salt that was accepted later. */
+  /** Two orders with one salt, orders with others, and one with this salt that was accepted later. */
   const openSome = async () => {
     const service = openRoutes();
     const [first, flying, elsewhere, later] = [
@@ -179,7 +179,7 @@ describe('a cancellation by salts', () => {
   test.each([
     ['the maker', maker],
     ['a cancel key', key],
-  ])('signed by %s names each order that has one, open or on its way', async (_who, signer) => {
+  ])('signed by %s cancels each order that has one, open or in flight', async (_who, signer) => {
     const { post, seen, held, meant } = await openSome();
     const reply = await post(paths.cancellations, await bySalt(['0x7', '0x007', '0x9'], signer));
     expect(told(reply)).toEqual(meant);
@@ -191,10 +191,10 @@ describe('a cancellation by salts', () => {
 
   test.each([
     ['a stranger has signed it', stranger, {}, 'invalid_signature'],
-    ['Postgres is away', maker, { isAway: true }, 'unavailable'],
+    ['Postgres is down', maker, { isAway: true }, 'unavailable'],
     ['rows may be missing', maker, { trustedSinceMs: undefined }, 'unavailable'],
     ['the budget is spent', maker, {}, 'rate_limited'],
-  ] as const)('cancels nothing where %s', async (_when, signer, change, code) => {
+  ] as const)('cancels nothing if %s', async (_when, signer, change, code) => {
     const { post, seen, held, clock } = await openSome();
     if (code === 'rate_limited') held.set(lower(maker), { cancels: { left: 1, atMs: clock.nowMs } });
     Object.assign(held, change);
@@ -213,7 +213,7 @@ describe('cancellations of hashes that nobody has placed', () => {
   };
   const codeOf = (reply: Reply) => (isRefusal(reply) ? `${reply.code} ${reply.headers?.['Retry-After']}` : 'cancelled');
 
-  /** Nothing is known of any hash but this one. */
+  /** Opens routes that know no hash except this one. */
   function open(known?: SignedOrder, own: Record<string, string> = {}) {
     const limitsOf = (address: Hex) => (address === lower(other) ? { ordersPerSecond: 7, ordersBurst: 7 } : {});
     const service = openRoutes({ own, limitsOf });
@@ -222,7 +222,7 @@ describe('cancellations of hashes that nobody has placed', () => {
     return { ...service, cancel: async (...items: unknown[]) => service.post(paths.cancellations, items) };
   }
 
-  test('are charged like orders of their makers, and kept until the expiry that the request names, else for good', async () => {
+  test('are charged like orders, and kept until the expiry that the request names, or else for good', async () => {
     const { cancel, post, held, records } = open();
     const facts = () => records.map(({ value }) => JSON.parse(String(value)));
     const items = [await salted({ expiresAt: '0x0123' }), await salted({}, other), await salted({ expiresAt: '0x1' })];
@@ -230,7 +230,7 @@ describe('cancellations of hashes that nobody has placed', () => {
     expect([maker, other].map((one) => held.makers.get(lower(one))?.orders.left)).toEqual([998, 6]);
     const forGood = Number.MAX_SAFE_INTEGER;
     expect(facts()).toMatchObject([0x123, forGood, 1].map((expiresAtSeconds) => ({ expiresAtSeconds })));
-    // That of the query is for the items without one.
+    // The expiry of the query is for the items without one.
     const body = [
       await salted(),
       await salted({ expiresAt: '0x5' }),
@@ -244,7 +244,7 @@ describe('cancellations of hashes that nobody has placed', () => {
     [{ orders: { left: -2, atMs: Date.now() + 3_600_000 } }, {}, 'rate_limited 3'],
     [{}, { ORDER_BUDGET_BURST: '1', ORDER_BUDGET_PER_SECOND: '1' }, 'too_many_orders undefined'],
     [{ remembered: 999 }, { REMEMBERED_HASHES_PER_MAKER_MAX: '1000' }, 'too_many_orders undefined'],
-  ])('are refused where Postgres says %j, and nothing is cancelled', async (standing, own, expected) => {
+  ])('are refused if Postgres says %j, and nothing is cancelled', async (standing, own, expected) => {
     const known = await signOrder(maker);
     const { cancel, seen, held } = open(known, { ORDER_BUDGET_PER_SECOND: '1', ...own });
     held.set(lower(maker), standing);
@@ -253,7 +253,7 @@ describe('cancellations of hashes that nobody has placed', () => {
     expect(seen.appended).toBe(0);
   });
 
-  test('while Postgres is away are bounded by what this process has taken', async () => {
+  test('are limited by each process itself while Postgres is down', async () => {
     const { cancel, seen, clock, held } = open(undefined, { ORDER_BUDGET_BURST: '2', ORDER_BUDGET_PER_SECOND: '1' });
     held.isAway = true;
     expect(codeOf(await cancel(await salted(), await salted(), await salted()))).toBe('too_many_orders undefined');

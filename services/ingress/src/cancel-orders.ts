@@ -17,7 +17,7 @@ import { describeBudget, refuse } from './refuse-placements.js';
 import { cancelledHashes, type Proven, proveCancellations } from './verify/prove-cancellations.js';
 import { proveSalts } from './verify/prove-salts.js';
 
-/** Reads what a request asks for, at most so many hashes. */
+/** Reads what a request asks for, with `hashesMax` hashes at most. */
 export type ParseCancellations = (
   request: ApiRequest,
   hashesMax: number,
@@ -25,13 +25,12 @@ export type ParseCancellations = (
 ) => AskedCancellations | Refusal;
 
 /**
- * DELETE /v0alpha/limit-orders, and POST …/cancellations. Every signature is proved before anything is appended; one
- * that is not the maker's cancels nothing. A hash that is unknown or gone is `NOT_FOUND` and does not fail the rest; a
- * repeated hash is cancelled once and answered twice. An order that is still being placed is cancelled like any other:
- * the log may hold its cancellation before it. Of a hash that Postgres cannot tell of, the signature and the salt name
- * the maker: its cancellation goes to the log all the same. Without its salt the answer is 503, and the other orders
- * are cancelled. With `Prefer: wait=N` the answer waits until the orders are out of the router's feed, or for that
- * time.
+ * Answers DELETE /v0alpha/limit-orders and POST …/cancellations. Proves every signature before anything is appended:
+ * one that is not the maker's cancels nothing. A hash that is unknown or gone is `NOT_FOUND` and does not fail the
+ * rest. A repeated hash is cancelled once and answered twice. An order in flight is cancelled like any other, because
+ * the log may hold its cancellation first. If Postgres cannot tell about a hash, signature and salt name the maker, and
+ * the cancellation goes to the log all the same. Without the salt the answer is 503, and the other orders are
+ * cancelled. With `Prefer: wait=N` the answer waits until the orders are out of the router's feed, or for that time.
  * @param parse the one thing in which the two requests differ
  */
 export function cancelBy(parse: ParseCancellations) {
@@ -107,8 +106,8 @@ async function decideAndAnswer(
 }
 
 /**
- * Charges the budgets and marks the orders. While Postgres is away a maker can always cancel; this process alone bounds
- * how many hashes that nobody has placed.
+ * Charges the budgets and marks the orders. While Postgres is down a maker can still cancel. Then this process alone
+ * bounds the hashes that nobody has placed.
  */
 async function decideCancels(
   parts: Pick<Parts, 'settings' | 'makers' | 'decide' | 'unplaced'>,

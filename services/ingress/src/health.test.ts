@@ -14,7 +14,7 @@ const well: HealthParts = {
 };
 const readyWhen = (parts: Partial<HealthParts>) => judgeReadiness({ ...well, ...parts });
 
-test('ingress is ready while all is there', async () => {
+test('ingress is ready while all parts are well', async () => {
   const checks = { topics: 'ok', whitelist: 'ok', kafka: 'ok', postgres: 'ok', projection: 'ok', placing: 'ok' };
   expect(await readyWhen({})).toEqual({ isOk: true, checks });
 });
@@ -31,15 +31,15 @@ test.each<[string, Partial<HealthParts>, object]>([
   expect(await readyWhen(parts)).toMatchObject({ isOk: false, checks });
 });
 
-test('ingress stays ready through a pause of Kafka that an append outlives, without Postgres, while the read model is behind, and while it takes no orders', async () => {
+test('ingress stays ready if Kafka pauses briefly, Postgres is down, the rows lag or orders are off', async () => {
   expect(await readyWhen({ makers: heard(4_999) })).toMatchObject({ isOk: true, checks: { kafka: 'ok' } });
-  const checks = { postgres: expect.stringMatching(/^is away/) };
+  const checks = { postgres: expect.stringMatching(/^is down/) };
   expect(await readyWhen({ postgres: { isThere: async () => false } })).toMatchObject({ isOk: true, checks });
   const lost = { postgres: expect.stringMatching(/^may have lost rows/) };
   expect(await readyWhen({ trust: { isTrusted: () => false } })).toMatchObject({ isOk: true, checks: lost });
   const behind = { projection: 'behind the log for 61 s: nothing can be placed' };
   expect(await readyWhen({ projection: { lagSeconds: () => 61 } })).toMatchObject({ isOk: true, checks: behind });
-  const cancelOnly = { placing: 'an operator has the service take no orders' };
+  const cancelOnly = { placing: 'an operator has set cancel-only: no orders are taken' };
   const makers = { ...heard(500), isCancelOnly: () => true };
   expect(await readyWhen({ makers })).toMatchObject({ isOk: true, checks: cancelOnly });
 });

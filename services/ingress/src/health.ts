@@ -4,8 +4,8 @@ import type { Makers } from '@makerbook/whitelist';
 import type { Parts } from './parts.js';
 
 /**
- * The brokers answer a fetch twice a second, also without new records. An append waits for them this long (the default
- * of APPEND_TIMEOUT_MS). After that requests are answered with 503, which a load balancer has to see.
+ * The brokers answer a fetch twice a second, even without new records. An append waits for them this long, the default
+ * of APPEND_TIMEOUT_MS. After that requests are answered with 503, which a load balancer has to see.
  */
 const KAFKA_SILENCE_MS_MAX = 5_000;
 
@@ -20,9 +20,9 @@ export interface HealthParts {
 }
 
 /**
- * Ready when the topics are checked, the whitelist was read and Kafka is there. Postgres, a read model that is behind,
- * and the decision to take no orders are shown and do not decide: cancelling goes on without them, and no other
- * instance would do better.
+ * Ready when the topics are checked, the whitelist was read and Kafka answers. Shows Postgres, a read model that is
+ * behind, and a stop of new orders, but does not judge by them: cancelling works without them, and no other instance
+ * would do better.
  */
 export async function judgeReadiness({
   topics,
@@ -39,12 +39,12 @@ export async function judgeReadiness({
     kafka: makers.silenceMs() < KAFKA_SILENCE_MS_MAX ? 'ok' : 'does not answer',
   };
   const stored = !isStoreThere
-    ? 'is away; nothing can be placed, and only what is sent with its salt can be cancelled'
+    ? 'is down: no order can be placed, and cancelling needs the salt'
     : trust.isTrusted()
       ? 'ok'
       : 'may have lost rows; nothing can be placed before the log is folded again';
   const behind = `behind the log for ${Math.round(projection.lagSeconds())} s: nothing can be placed`;
-  const placing = makers.isCancelOnly() ? 'an operator has the service take no orders' : 'ok';
+  const placing = makers.isCancelOnly() ? 'an operator has set cancel-only: no orders are taken' : 'ok';
   return {
     isOk: healthOf(checks).isOk,
     checks: {

@@ -1,25 +1,25 @@
 import { topicNames } from '@makerbook/contracts-events';
 import type { IngressSettings } from './env.js';
 
-/** A busy process may be late by so much. */
+/** How late a busy process may be. */
 const APPEND_SPARE_MS = 1_000;
-/** The clocks of the brokers, by which the rows are forgotten, may differ by so much from each other. */
+/** How much the clocks of the brokers may differ. The rows are forgotten by these clocks. */
 const CLOCK_SPARE_MS = 2_000;
 
-/** The longest time from reading what a request is decided by to the end of the append that follows. */
+/** The longest time in ms from the read for a decision to the end of the append that follows. */
 export function appendMsMaxOf(settings: IngressSettings): number {
   return settings.POSTGRES_TIMEOUT_MS + settings.APPEND_TIMEOUT_MS + APPEND_SPARE_MS;
 }
 
-/** From a decision to the time by which its append has ended and a later record is stored. */
+/** The time in ms from a decision until its append has ended and a later record is stored. */
 export function settledMsOf(settings: IngressSettings): number {
   return appendMsMaxOf(settings) + CLOCK_SPARE_MS;
 }
 
 /**
- * The time of its record by which an order has to be in the log: once its row is forgotten, no later record of it
- * counts.
- * @param untilMs of its row
+ * The time, in Unix ms, by which the log has to store an order's record. The order's row may be forgotten soon after,
+ * so no later record counts.
+ * @param untilMs until when the row is kept
  */
 export function storedByMsOf(untilMs: number): number {
   return untilMs - CLOCK_SPARE_MS;

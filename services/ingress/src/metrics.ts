@@ -5,7 +5,7 @@ import type { Projection } from './acknowledge/follow-projection.js';
 
 const boundaries = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
-/** What refusals are counted by. `exit`: what a maker says of all its orders. */
+/** The endpoints by which refusals are counted. `exit`: a maker's messages about all its orders. */
 export type Endpoint = 'place' | 'cancel' | 'replace' | 'exit' | 'patch';
 
 export type IngressMetrics = ReturnType<typeof createMetrics>;
@@ -20,7 +20,7 @@ interface MeasuredParts {
 export function createMetrics({ projection, makers, acks }: MeasuredParts) {
   const { counter, histogram, gauge } = createInstruments('ingress');
   const accepted = counter('orders_accepted_total', 'Orders that were answered with 200');
-  const cancelled = counter('orders_cancelled_total', 'Orders of which the cancellation was answered with 200');
+  const cancelled = counter('orders_cancelled_total', 'Orders whose cancellation was answered with 200');
   const patched = counter('quotes_patched_total', 'Quotes that were answered with a new minimum');
   const refusals = counter(
     'refusals_total',
@@ -31,7 +31,7 @@ export function createMetrics({ projection, makers, acks }: MeasuredParts) {
     'Time of one step of a request: parse, verify, decide, append or look_up',
     boundaries,
   );
-  gauge('projection_lag_seconds', 'How long the rows have lacked something that was appended here', () =>
+  gauge('projection_lag_seconds', 'How long the rows have lacked a fact that was appended here', () =>
     projection.lagSeconds(),
   );
   gauge('cancel_only_modes', '1 while the service takes no orders, else 0', () => (makers.isCancelOnly() ? 1 : 0));
@@ -43,7 +43,7 @@ export function createMetrics({ projection, makers, acks }: MeasuredParts) {
     ordersCancelled: (count: number) => cancelled.add(count),
     quotePatched: () => patched.add(1),
     refused: (endpoint: Endpoint, code: string) => refusals.add(1, { endpoint, code }),
-    /** A step has ended that began at `startedAt`, by `performance.now()`. @returns now, when the next one begins */
+    /** Records a step that began at `startedAt`, by `performance.now()`. @returns now, when the next step begins */
     took(name: 'parse' | 'verify' | 'decide' | 'append' | 'look_up', startedAt: number): number {
       const endedAt = performance.now();
       step.record((endedAt - startedAt) / 1000, { step: name });

@@ -16,7 +16,7 @@ import type { IngressMetrics } from './metrics.js';
 import type { ReadSalts } from './parse/read-salts.js';
 import type { Store } from './store/store.js';
 
-/** What answering requests needs of the outside. */
+/** The outside parts that are needed to answer requests. */
 export interface Outside {
   readonly settings: IngressSettings;
   readonly logger: Logger;
@@ -26,15 +26,15 @@ export interface Outside {
   readonly store: Store;
   readonly projection: Projection;
   readonly trust: TrustKeeper;
-  /** Undefined where no router is registered. */
+  /** Undefined if no router is registered. */
   readonly acks?: RouterAcks | undefined;
-  /** Undefined where keys alone sign. */
+  /** Undefined if contracts cannot sign. */
   readonly askWallets?: AskWallets | undefined;
-  /** Undefined where there is no node. */
+  /** Undefined if there is no node. */
   readonly askCode?: AskCode | undefined;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** The clock of the times at which requests were received: it never goes back. */
+  /** The clock for the times at which requests are received. It never goes back. */
   readonly monotonicMs: () => number;
   readonly pause: (ms: number) => Promise<void>;
 }
@@ -54,6 +54,6 @@ export interface Parts extends Outside {
   readonly hashOrder: OrderHasher['hashOrder'];
   readonly hashCancellation: RequestHashers['hashCancellation'];
   readonly readSalts: ReadSalts;
-  /** Undefined where the service gives no receipts. */
+  /** Undefined if the service gives no receipts. */
   readonly signReceipt: SignReceipt | undefined;
 }

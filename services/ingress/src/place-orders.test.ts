@@ -18,7 +18,7 @@ describe('orders', () => {
     expect(seen.appended).toBe(0);
   });
 
-  test('that others overtake are decided again, three times at most, and then alone', async () => {
+  test('that others overtake are decided again, three times at most', async () => {
     const { held, post, seen } = openRoutes();
     held.overtaken = 3;
     expect(await post(paths.limitOrders, [await signOrder(maker)])).toHaveProperty('body');
@@ -27,7 +27,7 @@ describe('orders', () => {
     expect(seen.appended).toBe(1);
   });
 
-  test('that were received too long ago are not placed: a DELETE may have been told that they are unknown', async () => {
+  test('that were received too long ago are not placed: a DELETE may have called them unknown', async () => {
     const isCaughtUp = () => {
       service.clock.nowMs += REQUEST_AGE_MS_MAX + 1;
       return true;
@@ -41,7 +41,7 @@ describe('orders', () => {
     ['stored', {}],
     ['of an unknown outcome', { isLogAway: true }],
   ])(
-    '%s by a clock that is ahead are told its time: cancel-all by the time of the answer means them',
+    '%s by a clock that is ahead get the time of that clock in the answer, so that cancel-all covers them',
     async (_, given) => {
       const { post, clock } = openRoutes({ ...given, storeAheadMs: 700 });
       const { headers } = await post(paths.limitOrders, [await signOrder(maker)]);
@@ -49,7 +49,7 @@ describe('orders', () => {
     },
   );
 
-  test('that were stored by a clock that is ahead, and are sent again, are told its time too', async () => {
+  test('that were stored by a clock that is ahead get its time again if they are sent again', async () => {
     const { post, clock, held } = openRoutes({ storeAheadMs: 700 });
     const order = await signOrder(maker);
     held.hashes.set(hashOf(order), { remembered: 'ACCEPTED' });
@@ -57,7 +57,7 @@ describe('orders', () => {
     expect(refused).toMatchObject({ code: 'duplicate', headers: { 'X-Server-Time': String(clock.nowMs + 700) } });
   });
 
-  test('that Postgres placed in time are appended, while the read model is behind by no more than is allowed', async () => {
+  test('are appended only while the lag of the read model is within its limit', async () => {
     const lagSeconds = settings.PROJECTION_LAG_SECONDS_MAX;
     const timely = openRoutes({ lagSeconds });
     expect(await timely.post(paths.limitOrders, [await signOrder(maker)])).toHaveProperty('body');
@@ -70,13 +70,13 @@ describe('orders', () => {
   test.each([
     ['in time', 0, 'stored'],
     ['later than their rows are kept', 8_001, 'unavailable'],
-  ])('that the log stores %s count, or are of unknown outcome', async (_what, brokerAheadMs, expected) => {
+  ])('that the log stores %s are confirmed only if that is soon enough', async (_what, brokerAheadMs, expected) => {
     const { post, records, held, clock } = openRoutes({ brokerAheadMs });
     const placed = await signOrder(maker);
     const reply = await post(paths.limitOrders, [placed]);
     expect(isRefusal(reply) ? reply.code : 'stored').toBe(expected);
     expect(records.map(({ headers }) => headers['stored_by'])).toEqual([String(clock.nowMs + 8_000)]);
-    // Another request that places it waits, until the clock of the rows has passed.
+    // Another request that places the order waits until the clock of the rows has passed.
     expect(held.released).toEqual([]);
     const open = await signOrder(maker);
     openIn({ held }, open);
@@ -89,7 +89,7 @@ describe('orders', () => {
     expect(records.at(-1)?.headers['stored_by']).toBeUndefined();
   });
 
-  test('that another request places are waited for, and Valid-Until is judged again then', async () => {
+  test('that another request is placing are waited for, and then Valid-Until is checked again', async () => {
     const { post, clock, held } = openRoutes();
     const orders = [await signOrder(maker)];
     for (const order of orders) held.hashes.set(hashOf(order), { inFlight: { expiresAtSeconds: 9 } });
@@ -108,7 +108,7 @@ describe('orders', () => {
     ['are still on their way', 'inFlight', 'valid_until_passed'],
     ['are unknown', 'unknown', 'valid_until_passed'],
     ['cannot be looked up', 'away', 'valid_until_passed'],
-  ] as const)('that %s, after Valid-Until, are told so', async (_what, found, code) => {
+  ] as const)('that %s are refused after Valid-Until with the right reason', async (_what, found, code) => {
     const late = await signOrder(maker);
     const { post, clock, seen, held } = openRoutes();
     held.isAway = found === 'away';
@@ -124,7 +124,7 @@ describe('orders', () => {
     expect(seen.appended).toBe(0);
   });
 
-  test('of several makers are acknowledged with the place of the last one in each partition', async () => {
+  test('of several makers are acknowledged with the last position in each partition', async () => {
     let [first, second] = [newWallet(), newWallet()];
     const partition = (of: typeof first) => partitionOf(lower(of), settings.PARTITIONS);
     while (partition(first) === partition(second)) [first, second] = [second, newWallet()];
@@ -134,7 +134,7 @@ describe('orders', () => {
     expect(headers?.['X-Log-Position']).toBe(`${partition(first)}:2, ${partition(second)}:0`);
   });
 
-  test('that anybody can repeat are charged to the address that sends them, and the others to their maker', async () => {
+  test('that anybody can repeat are charged to the sender’s address, and the others to their maker', async () => {
     const { post, seen, held } = openRoutes();
     const late = () => signOrder(maker, { expiresAt: '0x1' });
     const orders = await Promise.all([late(), signOrder(maker), signOrder(maker), signOrder(maker), late()]);
@@ -145,7 +145,7 @@ describe('orders', () => {
     const left = () => held.makers.get(lower(maker))?.orders.left;
     expect(await codeOf(await late())).toBe('order_expired 0');
     expect([left(), seen.charged]).toEqual([undefined, 1]);
-    // Two of the three that are timely are known.
+    // Two of the three timely orders are known.
     for (const order of orders.slice(2, 4)) openIn({ held }, order);
     expect(await codeOf(...orders)).toBe('order_expired 0');
     expect([left(), seen.charged]).toEqual([999, 5]);

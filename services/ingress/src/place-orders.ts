@@ -27,9 +27,9 @@ import { describeBudget } from './refuse-placements.js';
 import { proveOrders } from './verify/prove-orders.js';
 
 /**
- * POST /v0alpha/limit-orders: all orders of the request are stored, or none. Check by check over the whole request, and
- * in each the lowest index first: shape, terms, `Valid-Until`, whitelist, signature, rate, timeliness, duplicates, open
- * and remembered orders. 200 means that the log has acknowledged every order.
+ * Answers POST /v0alpha/limit-orders: all orders of the request are stored, or none. Makes each check over the whole
+ * request, the lowest index first: shape, terms, `Valid-Until`, whitelist, signature, rate, timeliness, duplicates,
+ * open and remembered orders. 200 means that the log has acknowledged every order.
  */
 export async function place(parts: Parts, request: ApiRequest): Promise<Reply> {
   const startedAt = performance.now();
@@ -47,7 +47,7 @@ export async function place(parts: Parts, request: ApiRequest): Promise<Reply> {
   return okJson(describeAccepted(proven), { ...accepted.headers, ...headers });
 }
 
-/** Decides, and appends what was decided with these facts: all of them, or nothing. */
+/** Decides, and appends what was decided together with these facts: all or nothing. */
 export async function decideAndAppend(
   parts: DecidingParts & AppendingParts,
   request: ApiRequest,
@@ -67,7 +67,7 @@ export async function decideAndAppend(
   const appended = await appendDecided(parts, facts, { requestId, timeMs: nowMs, decisions });
   if (appended instanceof LogUnavailable) {
     const detail =
-      'the log did not confirm the orders: send the same request again; `duplicate` then says that they were stored';
+      'the log did not confirm the orders: send the same request again; `duplicate` then means that they were stored';
     const refusal = unavailable(detail, appended.mayHaveBeenAppended ? IN_FLIGHT_RETRY_MS / 1000 : undefined);
     return { ...refusal, headers: { ...refusal.headers, ...headers } };
   }
@@ -82,7 +82,7 @@ interface Accepted {
 
 const validating = recordEnd({ status: 'VALIDATING' });
 
-/** The records in the order of the request. They are hex and names: one byte per character. */
+/** The records in the order of the request. They are hex and names, so each character is one byte. */
 export function describeAccepted(proven: readonly ProvenOrder[]): Buffer {
   return Buffer.from(`[${proven.map((order) => recordStart(order) + validating).join(',')}]`, 'latin1');
 }

@@ -1,7 +1,7 @@
 import type { Refusal as Decided, Verdict } from '@makerbook/domain';
 import { type Refusal, type ReplyHeaders, rateHeaders, refuseFields, unavailable } from '@makerbook/http';
 
-/** Answers what the domain has refused. */
+/** Turns a refusal of the domain into an answer. */
 export function refuse(refusal: Decided, left?: Verdict['left']): Refusal {
   const { code, index, pointer, detail, retryAfterMs, counts, remainingMakingAmount } = refusal;
   const headers = describeBudget(left, retryAfterMs);
@@ -25,12 +25,12 @@ export function refuse(refusal: Decided, left?: Verdict['left']): Refusal {
   };
 }
 
-/** @param retryAfterMs of a request that was refused for its budget */
+/** Tells what is left of the budgets. @param retryAfterMs given if the request was refused for its budget */
 export function describeBudget(left: Verdict['left'], retryAfterMs?: number): ReplyHeaders {
   return left === undefined ? {} : rateHeaders(left.of, left.makers, left.remaining, retryAfterMs);
 }
 
-/** Points to the item in its list of the body. */
+/** Makes a refusal point to the item in its list of the body. */
 export function inList(list: 'cancel' | 'place', refusal: Refusal): Refusal {
   const { errors, index, detail } = refusal;
   const named = errors ?? (index === undefined ? [] : [{ pointer: `/${index}`, detail }]);

@@ -20,8 +20,8 @@ describe('a replacement', () => {
       'remaining_changed 1 0x64 /cancel/1/remainingMakingAmount',
     ],
     ['whose order has ended meanwhile', [all, 'ended'], [], 'unavailable undefined undefined undefined'],
-    ['while Postgres is away', undefined, [], 'unavailable undefined undefined undefined'],
-  ] as const)('%s happens, or not at all', async (_what, amounts, left, expected) => {
+    ['while Postgres is down', undefined, [], 'unavailable undefined undefined undefined'],
+  ] as const)('%s is stored whole, or not at all', async (_what, amounts, left, expected) => {
     const orders = [await signOrder(maker), await signOrder(maker)];
     const service = openRoutes();
     const { held, seen, post } = service;
@@ -53,7 +53,7 @@ describe('a replacement', () => {
     ['of orders that are being cancelled', ['0x7'], '0x8c', 'unavailable undefined', 0],
     ['by a stranger', ['0x7'], undefined, 'invalid_signature /cancel/signature', 0],
     ['of another maker', ['0x7'], undefined, 'invalid_request /cancel/maker', 0],
-  ])('by salts %s happens, or not at all', async (what, salts, remainingMakingAmount, expected, appended) => {
+  ])('by salts %s is stored whole, or not at all', async (what, salts, remainingMakingAmount, expected, appended) => {
     const service = openRoutes();
     for (const [salt, left] of [
       ['0x7', all],

@@ -31,11 +31,11 @@ interface AskedReplacement {
 }
 
 /**
- * POST …/replacements: cancels orders of one maker and places others, all or nothing. Everything is judged as in the
- * two requests that it stands for; besides, each order to be cancelled has to be open, and no other request may cancel
- * it at the moment: so an order is replaced once. The facts lie in one record batch, the cancellations first. The limit
- * of open orders is judged by the result. An order of which another amount is left than the request says is not
- * replaced: the new one would add to what was filled. Salts stand for all orders of the maker that have them.
+ * Answers POST …/replacements: cancels orders of one maker and places others, all or nothing. Judges everything as in
+ * the two separate requests. Besides, each order to cancel has to be open, and no other request may be cancelling it,
+ * so an order is replaced once. The facts are in one record batch, the cancellations first. The limit of open orders is
+ * judged by the result. If another amount is left of an order than the request says, the order is not replaced: the new
+ * one would add to what was filled. Salts stand for all orders of the maker that have them.
  */
 export async function replace(parts: Parts, request: ApiRequest): Promise<Reply> {
   const startedAt = performance.now();
@@ -95,7 +95,7 @@ function parseCancel(
   return parseCancellationBody({ body, query }, itemsMax, askWallets !== undefined, replacedInputs);
 }
 
-/** The cancellations of the orders with these salts, if each salt has one. It waits for those of earlier requests. */
+/** Proves the cancellations of the orders with these salts, if each salt has one. Waits for earlier cancellations. */
 async function proveSalted(
   parts: Parts,
   request: ApiRequest,
@@ -112,7 +112,7 @@ async function proveSalted(
   );
 }
 
-/** The cancellations, if each order is open and of the maker. */
+/** Proves the cancellations, if each order is open and the maker's. */
 async function proveOpen(
   parts: FindingParts & ProvingParts,
   request: ApiRequest,
@@ -122,7 +122,7 @@ async function proveOpen(
   const hashes = [...new Set(cancel.cancellations.map(({ orderHash }) => orderHash))];
   const known = await findToCancel(parts, request.client, hashes);
   if ([...known.values()].some(({ state }) => state === 'UNSURE')) {
-    return unavailable('nothing was stored: it is not known now whether the orders to be cancelled are open');
+    return unavailable('nothing was stored: the state of the orders to cancel is not known; try again');
   }
   const maker = proven[0]?.order.maker;
   const index = cancel.cancellations.findIndex(({ orderHash }) => {
@@ -135,11 +135,11 @@ async function proveOpen(
 }
 
 function refuseGone({ cancellations }: AskedCancellations, index: number): Refusal {
-  const detail = `${cancellations[index]?.orderHash} is no open order of the maker: nothing was cancelled or placed`;
+  const detail = `${cancellations[index]?.orderHash} is not an open order of the maker: nothing was cancelled or placed`;
   return { code: 'not_found', detail, index, errors: [{ pointer: `/cancel/${index}/orderHash`, detail }] };
 }
 
-/** A replacement that was stored is sent again: its new orders are known. */
+/** Refuses a replacement that was stored before: its new orders are known. */
 async function refuseRepeat(
   { findHashes }: FindingParts,
   proven: readonly ProvenOrder[],

@@ -44,7 +44,7 @@ import { openStore } from './store/open-store.js';
 import { takeExit } from './take-exits.js';
 import { createSlices } from './verify/yield-slices.js';
 
-/** The ingress service as it runs: the API listens on `port`. */
+/** The running ingress service. The API listens on `port`. */
 export type Ingress = Awaited<ReturnType<typeof runIngress>>;
 
 /** `runIngress` waits this long for the log, and resolves with or without it. */
@@ -52,7 +52,7 @@ const START_MS_MAX = 2_000;
 
 /**
  * Starts the service that answers POST, DELETE and PATCH. It listens at once, and is ready once it has read the
- * whitelist. Kafka and Postgres may be away: PATCH needs neither, and POST answers 503 until they are back.
+ * whitelist. Kafka and Postgres may be down: PATCH needs neither, and POST answers 503 until they are back.
  * @throws TopicMismatch when a topic is missing or has another number of partitions (found later: `failed` settles)
  */
 export function runIngress(
@@ -79,7 +79,7 @@ export function runIngress(
       poolMax: settings.POSTGRES_CONNECTIONS_MAX,
       statementTimeoutMs: settings.POSTGRES_TIMEOUT_MS,
       onConnectionLost: (error) =>
-        logger.warn({ reason: error.message }, 'Postgres is away, or a connection to it was lost'),
+        logger.warn({ reason: error.message }, 'Postgres is down, or a connection to it was lost'),
     });
     onStop(postgres.close);
     const makers = followMakers(log, names.makers, logger, fail);
@@ -118,7 +118,7 @@ export function runIngress(
   });
 }
 
-/** The flow of each request, on whatever it is connected to. */
+/** Creates the routes of all requests on the given connections. */
 export function createRoutes(outside: Outside): Route[] {
   const { settings, log, topics, store, monotonicMs } = outside;
   const { APPEND_LINGER_MS: lingerMs, APPEND_TIMEOUT_MS: timeoutMs } = settings;
@@ -138,7 +138,7 @@ export function createRoutes(outside: Outside): Route[] {
     readSalts: createSaltReader(domain),
     signReceipt: createReceiptSigner(settings),
   };
-  // Cancelling has a limit of its own: a maker who has spent the one of POST can still cancel.
+  // Cancelling has its own limit: a maker who has spent the limit of POST can still cancel.
   const cancelLimit = { name: 'client-cancels', units: settings.CANCEL_REQUESTS_MAX };
   const counted =
     (endpoint: Endpoint, handle: Route['handle']): Route['handle'] =>

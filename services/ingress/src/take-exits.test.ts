@@ -6,8 +6,8 @@ import { isRefusal, type Reply } from '@makerbook/http';
 import { key, maker, openRoutes, other, settings, stranger } from './testing/open-routes.js';
 import { lower, signExit, tokenA } from './testing/sign-test-orders.js';
 
-describe('what a maker says of all its orders', () => {
-  test('is charged once, a cancellation of all like a hundred', async () => {
+describe('a maker’s instruction about all its orders', () => {
+  test('is charged once even if it is repeated, and cancel-all costs like a hundred', async () => {
     const { post, seen, held } = openRoutes();
     const spent = async (path: string, body: object) => {
       expect(await post(path, body)).toHaveProperty('body');
@@ -20,7 +20,7 @@ describe('what a maker says of all its orders', () => {
     expect(seen.appended).toBe(2);
   });
 
-  test('is refused where the budget is spent, or a time has passed, the keys are too many, or a window is too long', async () => {
+  test('is refused if the budget is spent, its time has passed, or its keys or window exceed a limit', async () => {
     const { post, held } = openRoutes({ own: { CANCEL_BUDGET_PER_SECOND: '2', ORDER_BUDGET_PER_SECOND: '1' } });
     held.set(lower(maker), { cancels: { left: -2, atMs: Date.now() + 3_600_000 } });
     expect(await post(paths.cancelAll, await signExit('cancelAll', maker, { untilMs: Date.now() }))).toMatchObject({
@@ -40,7 +40,7 @@ describe('what a maker says of all its orders', () => {
     expect(await post(paths.fillCap, long)).toMatchObject(wrongAt('/windowSeconds'));
   });
 
-  test('may be signed by a key of the maker unless it names keys or a cap, by nobody else’s, and needs no Postgres', async () => {
+  test('may be signed by a cancel key unless it sets keys or a cap, and needs no Postgres', async () => {
     const { post, held } = openRoutes();
     held.isAway = true;
     const ask = async (what: Parameters<typeof signExit>[0], signer = maker) => {
@@ -69,7 +69,7 @@ describe('what a maker says of all its orders', () => {
 describe('a standing instruction', () => {
   const bodyOf = (reply: Reply) => (isRefusal(reply) ? reply.code : JSON.parse(reply.body.toString()));
 
-  test('that names a maker as a cancel key is refused: a maker who did not agree could not cancel in an outage', async () => {
+  test('that names a maker as a cancel key is refused: that maker could not cancel in an outage', async () => {
     const { post, seen } = openRoutes();
     const errors = [{ pointer: '/keys/1', detail: expect.stringContaining('is a maker') }];
     for (const named of [other, maker]) {
@@ -79,7 +79,7 @@ describe('a standing instruction', () => {
     expect(seen.appended).toBe(0);
   });
 
-  test('that names keys that read is signed with all of them, and says so', async () => {
+  test('that names reading keys is signed with all of them, and the answer lists them', async () => {
     const { post, records } = openRoutes();
     const readers = { listKeys: [key.address], streamKeys: [], historyKeys: [] };
     const named: object = await signExit('cancelKeys', maker, { keys: [], ...readers });
@@ -88,12 +88,12 @@ describe('a standing instruction', () => {
     expect(JSON.parse(String(records[0]?.value))).toMatchObject(told);
     const without = (...names: string[]) =>
       Object.fromEntries(Object.entries(named).filter(([name]) => !names.includes(name)));
-    // An empty list is signed for one that is left out; without all of them another message is.
+    // A list that is left out is signed as an empty one. Without all lists another message is signed.
     expect(bodyOf(await post(paths.cancelKeys, without('streamKeys', 'historyKeys')))).toMatchObject(told);
     expect(bodyOf(await post(paths.cancelKeys, without(...Object.keys(readers))))).toBe('invalid_signature');
   });
 
-  test('that is taken says what counts from now on, and in the log who signed it', async () => {
+  test('is answered with what counts from now on, and the log has who signed it', async () => {
     const { post, records, held } = openRoutes();
     held.set(lower(maker), { exits: { ...noExits, cancelKeys: [lower(key)], keysIssuedAtMs: 1 } });
     const beat = await signExit('heartbeat', maker, { cancelAt: 0 }, key);
@@ -116,7 +116,7 @@ describe('a standing instruction', () => {
     ]);
   });
 
-  test('that another one supersedes is refused with what counts, also where it was answered before', async () => {
+  test('that a newer one supersedes is refused with what counts, even if it was taken before', async () => {
     const { post, seen, held } = openRoutes();
     const cap = await signExit('fillCap', maker, { token: tokenA, amount: '0x1', windowSeconds: 60 });
     expect(bodyOf(await post(paths.fillCap, cap))).toHaveProperty('counts');
@@ -130,7 +130,7 @@ describe('a standing instruction', () => {
     expect(seen.appended).toBe(1);
   });
 
-  test('is taken while Postgres is away, and until the rows have it nobody knows what counts', async () => {
+  test('is taken while Postgres is down, and what counts is unknown until the rows have it', async () => {
     const given: { isBehind: boolean } = { isBehind: true };
     const { post, held } = openRoutes(given);
     held.isAway = true;
@@ -143,7 +143,7 @@ describe('a standing instruction', () => {
     expect(await counts()).toHaveProperty('cancelAt', 0);
   });
 
-  test('is released where the log has certainly not stored it', async () => {
+  test('is released if the log has certainly not stored it', async () => {
     const { post, held } = openRoutes({ isLogAway: true, mayHaveBeenAppended: false });
     expect(bodyOf(await post(paths.heartbeat, await signExit('heartbeat', maker, { cancelAt: 0 })))).toBe(
       'unavailable',
@@ -151,7 +151,7 @@ describe('a standing instruction', () => {
     expect(held.released).toEqual([[expect.stringMatching(/^0x[0-9a-f]{64}$/)]]);
   });
 
-  test('is refused where the key is not known, or too many tokens have a cap', async () => {
+  test('is refused if its key is unknown, or too many tokens have a cap', async () => {
     const { post, seen, held } = openRoutes();
     expect(await post(paths.heartbeat, await signExit('heartbeat', maker, { cancelAt: 0 }, key))).toMatchObject({
       code: 'unavailable',
@@ -170,7 +170,7 @@ describe('a standing instruction', () => {
   });
 });
 
-describe('a mistake of a person', () => {
+describe('a refusal explains', () => {
   const { clock, post, held } = openRoutes();
   beforeEach(() => {
     clock.nowMs = Date.now();
@@ -179,7 +179,7 @@ describe('a mistake of a person', () => {
   const faultOf = (reply: Reply) =>
     isRefusal(reply) ? `${reply.code}: ${reply.errors?.map(({ pointer, detail }) => `${pointer} ${detail}`)}` : 'taken';
 
-  test('a time of a message in another unit, as a text, or ahead of the clock by more than its skew', async () => {
+  test('a time in another unit, as text, or too far ahead of the clock', async () => {
     const ahead = (ms: number) => ({ cancelAt: 0, issuedAtMs: Date.now() + ms });
     const ask = async (terms: object) =>
       faultOf(await post(paths.heartbeat, await signExit('heartbeat', maker, terms)));
@@ -195,7 +195,7 @@ describe('a mistake of a person', () => {
     );
   });
 
-  test('a wait in milliseconds, before anything is stored', async () => {
+  test('a wait that is not a whole number of seconds up to 60', async () => {
     const ask = async (wait: string) =>
       faultOf(await post(paths.heartbeat, await signExit('heartbeat', maker, { cancelAt: 0 }), { prefer: wait }));
     for (const wrong of ['wait=2000', 'receipt, wait=61', 'wait', 'wait="1.5"', 'WAIT = -1; by=router'])
@@ -206,13 +206,13 @@ describe('a mistake of a person', () => {
       expect(await ask(right)).toBe('taken');
   });
 
-  test('a cap that is signed by a key that may cancel', async () => {
+  test('a cap that is signed by a cancel key', async () => {
     const terms = { token: tokenA, amount: '0x1', windowSeconds: 60 };
     const reply = faultOf(await post(paths.fillCap, await signExit('fillCap', maker, terms, key)));
-    expect(reply).toMatch(/^invalid_signature: \/signature .*a key that may cancel.*the maker has to sign this$/);
+    expect(reply).toMatch(/^invalid_signature: \/signature .*a key that may only cancel.*the maker has to sign this$/);
   });
 
-  test('a cap of the native coin, or of an account without code; but not its removal', async () => {
+  test('a cap of the native coin or of an account without code, unless it is removed', async () => {
     const asked: string[] = [];
     const { post: cap } = openRoutes({
       askCode: async (token) => {
@@ -224,7 +224,7 @@ describe('a mistake of a person', () => {
       faultOf(await cap(paths.fillCap, await signExit('fillCap', maker, { token, amount, windowSeconds: 60 })));
     for (const native of [ZERO_ADDRESS, `0x${'E'.repeat(40)}`])
       expect(await faultWith(native)).toMatch('invalid_request: /token stands for the native coin');
-    expect(await faultWith(stranger.address)).toMatch('invalid_request: /token is no contract');
+    expect(await faultWith(stranger.address)).toMatch('invalid_request: /token is not a contract');
     expect([await faultWith(stranger.address, '0x0'), await faultWith(ZERO_ADDRESS, '0x0')]).toEqual([
       'taken',
       'taken',

@@ -19,14 +19,14 @@ interface Answered {
 }
 
 /**
- * POST …/cancel-all, …/heartbeat, …/cancel-keys and …/fill-cap: one fact about all orders of a maker. It needs no
- * store: while Postgres is away it is not charged, and whether an instruction counts is not known. 200 means that the
- * log has acknowledged it. A repeat of an answered one is answered without a charge.
+ * Answers POST …/cancel-all, …/heartbeat, …/cancel-keys and …/fill-cap: one fact about all orders of a maker. It needs
+ * no store: while Postgres is down the message is not charged, and it is unknown whether an instruction counts. 200
+ * means that the log has acknowledged the fact. A repeat of an answered message is not charged.
  */
 export function takeExit(read: ReadExit) {
-  /** The messages that were answered, by their digests. */
+  /** The messages that were answered, keyed by digest. */
   const answered = new Map<Hex, Answered>();
-  /** Where instructions are that Postgres does not know of, until the rows have them. */
+  /** Where the log has instructions that Postgres does not know about, until the rows have them. Keyed by maker. */
   const unmarked = new Map<Address, readonly AppendedAt[]>();
 
   const isAllKnown = async ({ projection }: Pick<Parts, 'projection'>, maker: Address) => {
@@ -71,14 +71,14 @@ export function takeExit(read: ReadExit) {
   };
 }
 
-/** The fields of the message; of an instruction also what counts from now on, or null where that is not known. */
+/** The fields of the message. For an instruction also what counts from now on, or null if unknown. */
 function describeTaken({ type: _, ...told }: Exit['fact'], isKnown: boolean): object {
   if (!('issuedAtMs' in told)) return told;
   const { maker: _maker, ...counts } = told;
   return { ...told, counts: isKnown ? counts : null };
 }
 
-/** Forgets those that are too old to be taken again. */
+/** Remembers an answered message. Forgets those that are too old to be taken again. */
 function remember(answered: Map<Hex, Answered>, digest: Hex, newest: Answered): void {
   answered.set(digest, newest);
   for (const [old, { atMs }] of answered) {
@@ -87,7 +87,7 @@ function remember(answered: Map<Hex, Answered>, digest: Hex, newest: Answered): 
   }
 }
 
-/** A cap is told with its token. */
+/** Refuses a message. If a cap counts, the answer names its token. */
 function refuseExit(refusal: DomainRefusal, { fact }: Exit, left: Judged['left']): Refusal {
   const { counts } = refusal;
   if (counts === undefined || fact.type !== 'FillCapSet') return refuse(refusal, left);

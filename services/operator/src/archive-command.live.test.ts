@@ -68,7 +68,7 @@ function recordsOf(partitions: readonly number[], count: number, prefix = from) 
   );
 }
 
-/** Records of every way into the log, with one control record, and several, between them and at both ends. */
+/** Appends records in every way, with one control record, or several, between them and at both ends. */
 async function fill(): Promise<void> {
   const ownPartitions = [0, 1].map((partition) => ({ topic: topicOf(from), partition }));
   const takeOver = () => {
@@ -84,7 +84,7 @@ async function fill(): Promise<void> {
   for (let taken = 0; taken < 3; taken += 1) await takeOver();
   await appender.append(recordsOf([1], 1));
   await appender.append(recordsOf([0, 1], 3));
-  // Its markers come behind the answer, and before it can be read.
+  // The markers come after the answer, and before the records can be read.
   await readWhole(from);
 }
 
@@ -103,7 +103,7 @@ const contentOf = async (prefix: string) =>
   });
 
 describe('an archive of the log', () => {
-  test('is restored to an empty log with the same records at the same offsets and times, and the same ends', async () => {
+  test('is restored to an empty log with the same records, offsets, times and ends', async () => {
     await fill();
     expect(await run(from, 'archive')).toMatchObject({ exitCode: 0 });
     const next = expect.stringMatching(/^now run `salvage`, before any service starts/);
@@ -118,7 +118,7 @@ describe('an archive of the log', () => {
     expect(await log.endOffsets(topicOf(to))).toEqual(ends);
     await log.verifyTopics(topicSpecs(topicNames(to), PARTITIONS).filter(({ name }) => name === topicOf(to)));
     for (const prefix of [from, to]) expect(await run(prefix, 'verify')).toMatchObject({ exitCode: 0 });
-    // So cursors of before are gone.
+    // The partitions have new names, so earlier cursors are gone.
     const namesOf = async (prefix: string) => {
       const places = ends.map((end, partition) => ({ place: { topic: topicOf(prefix), partition }, end }));
       return Promise.all(places.map(async ({ place, end }) => (await nameLog(log, place, end))?.name));
@@ -139,7 +139,7 @@ describe('an archive of the log', () => {
     expect(await contentOf(to)).toEqual(await contentOf(from));
   });
 
-  test('is restored with records that fill most of a batch, behind small and large ones', async () => {
+  test('is restored even with records that nearly fill a batch, after small and large ones', async () => {
     const appender = log.createAppender();
     const [record] = recordsOf([2], 1);
     if (record === undefined) throw new Error('there is none');
@@ -152,20 +152,20 @@ describe('an archive of the log', () => {
     expect(await contentOf(to)).toEqual(await contentOf(from));
   });
 
-  test('is restored in the rest where the restore broke off', async () => {
+  test('is restored from where an earlier restore broke off', async () => {
     await log.createAppender().append(recordsOf([0, 2], 4));
     await run(from, 'archive');
     await run(to, 'restore');
     await fill();
     await run(from, 'archive');
-    // It was killed while it skipped the offset of a control record.
+    // The restore was killed while it skipped the offset of a control record.
     const place = { topic: topicOf(to), partition: 0 };
     await leaveTransactionOpen(brokers, 'makerbook-operator-restore-0', place);
     expect((await run(to, 'restore')).lines[0]).toBe('32 records in 3 partitions, at their offsets');
     expect(await contentOf(to)).toEqual(await contentOf(from));
   });
 
-  test('is restored to a topic with as many partitions alone', async () => {
+  test('is restored only to a topic with the same number of partitions', async () => {
     await log.createAppender().append(recordsOf([0], 1));
     await run(from, 'archive');
     const specs = topicSpecs(topicNames(to), PARTITIONS - 1).filter(({ name }) => name === topicOf(to));
@@ -173,7 +173,7 @@ describe('an archive of the log', () => {
     await expect(run(to, 'restore')).rejects.toThrow('has 2 partitions, and the archive 3: delete the topic');
   });
 
-  test('without the right to alter the topic says what is to be set, before and behind the records', async () => {
+  test('says what to set before and after a restore that may not alter the topic', async () => {
     await fill();
     await run(from, 'archive');
     const bound = { ...log, alterTopic: () => Promise.reject(new Error('not allowed')) };
@@ -190,7 +190,7 @@ describe('an archive of the log', () => {
     expect(await contentOf(to)).toEqual(await contentOf(from));
   });
 
-  test('names the first record that is not the log’s, and is not restored over another log', async () => {
+  test('names the first record that differs from the log, and is not restored over another log', async () => {
     await fill();
     await run(from, 'archive');
     await run(to, 'restore');
@@ -205,7 +205,7 @@ describe('an archive of the log', () => {
     expect((await run(to, 'verify')).lines[0]).toMatch(/^partition 2 differs at offset 0/);
   });
 
-  test('is refused where a file of it was changed, or is missing, and where it is of another log', async () => {
+  test('is refused if one of its files was changed or is missing, or if it is of another log', async () => {
     await fill();
     await run(from, 'archive');
     await log.createAppender().append(recordsOf([2], 1));
@@ -218,7 +218,7 @@ describe('an archive of the log', () => {
     writeFileSync(path, changed);
     await expect(run(from, 'verify')).rejects.toThrow(/^part 1 in .* is not what was written: its SHA-256 differs/);
     await expect(run(to, 'restore')).rejects.toThrow(/is not what was written/);
-    // With its own SHA-256 another part is not the one that the next names.
+    // Another part with a right SHA-256 is not the one that the next part names.
     writeFileSync(path, Buffer.from(bytes.toString('latin1').replace('"records":', '"records": '), 'latin1'));
     await expect(run(newPrefix(), 'restore')).rejects.toThrow(/^part 2 of .* does not follow the part before it/);
     rmSync(path);
@@ -228,9 +228,11 @@ describe('an archive of the log', () => {
     await log.createTopics(
       topicSpecs(topicNames(other), PARTITIONS).map((spec) => ({ ...spec, replicationFactor: 1 })),
     );
-    await expect(run(other, 'archive')).rejects.toThrow(/it is of another log/);
+    await expect(run(other, 'archive')).rejects.toThrow(/the archive belongs to another log/);
     await log.createAppender().append(recordsOf([0, 1, 2], 60, other));
-    await expect(run(other, 'archive')).rejects.toThrow(/has another record at \d+ than .*: it is of another log/);
+    await expect(run(other, 'archive')).rejects.toThrow(
+      /has another record at \d+ than .*: the archive belongs to another log/,
+    );
     rmSync(join(folder, second));
     writeFileSync(join(folder, 'manifest.json'), '{}');
     await expect(run(from, 'archive')).rejects.toThrow(
@@ -240,7 +242,7 @@ describe('an archive of the log', () => {
     await expect(run(from, 'restore')).rejects.toThrow(/holds no archive/);
   });
 
-  test('whose parts at the end were left out is refused by the head that is kept elsewhere', async () => {
+  test('whose last parts are missing or replaced is refused because of the head kept elsewhere', async () => {
     const elsewhere = mkdtempSync(join(tmpdir(), 'makerbook-archive-'));
     folders.push(elsewhere);
     head = join(elsewhere, 'head.json');
@@ -254,19 +256,19 @@ describe('an archive of the log', () => {
     rmSync(join(folder, newest));
     for (const verb of ['archive', 'verify', 'restore'] as const)
       await expect(run(from, verb)).rejects.toThrow(/ends at part 1, and .*head.json names part 2$/);
-    // Another part in its place.
+    // Put another part in its place.
     writeFileSync(
       join(folder, newest),
       Buffer.from(bytes.toString('latin1').replace('"records":', '"records": '), 'latin1'),
     );
     for (const verb of ['archive', 'verify', 'restore'] as const)
-      await expect(run(from, verb)).rejects.toThrow(/^part 2 of .* is another one than .*head.json names$/);
+      await expect(run(from, verb)).rejects.toThrow(/^part 2 of .* is not the one that .*head.json names$/);
     rmSync(head);
     for (const verb of ['archive', 'verify', 'restore'] as const)
       await expect(run(from, verb)).rejects.toThrow(/head.json is missing, and .* has 2 parts$/);
   });
 
-  test('is signed, and taken by the public key; not by another one, and not without a signature', async () => {
+  test('is accepted only if it is signed and the public key matches', async () => {
     const pair = () => {
       const { privateKey, publicKey } = generateKeyPairSync('ed25519');
       const pem = { privateKey: { type: 'pkcs8', format: 'pem' }, publicKey: { type: 'spki', format: 'pem' } } as const;
@@ -283,7 +285,7 @@ describe('an archive of the log', () => {
     expect(await run(from, 'verify')).toMatchObject({ exitCode: 0 });
     expect(await run(to, 'restore')).toMatchObject({ exitCode: 0 });
     await log.createAppender().append(recordsOf([2], 1));
-    await expect(run(from, 'archive')).rejects.toThrow('ARCHIVE_KEY is a public key: it signs nothing');
+    await expect(run(from, 'archive')).rejects.toThrow('ARCHIVE_KEY is a public key: give the private one');
     key = other.publicKey;
     await expect(run(from, 'verify')).rejects.toThrow(/^part 1 in .* is not signed by the key/);
     key = '';
@@ -291,10 +293,10 @@ describe('an archive of the log', () => {
     key = own.publicKey;
     await expect(run(from, 'verify')).rejects.toThrow(/^part 2 in .* is not signed by the key/);
     key = 'none';
-    await expect(run(from, 'verify')).rejects.toThrow(/^ARCHIVE_KEY is no Ed25519 key in PEM/);
+    await expect(run(from, 'verify')).rejects.toThrow(/^ARCHIVE_KEY is not an Ed25519 key in PEM/);
   });
 
-  test('of many parts puts them into one file, and holds what it held', async () => {
+  test('merges many parts into one file, and still holds the same records', async () => {
     const archive = openArchive(folder, PARTITIONS, settingsOf(from));
     let newest: Newest | undefined;
     await log.createAppender().append(recordsOf([0], 12));
@@ -308,9 +310,9 @@ describe('an archive of the log', () => {
     await mergeParts(archive, 11);
     const merged = ['000000000001-000000000011.parts', '000000000012-000000000012.parts'];
     expect(readdirSync(folder)).toEqual(merged);
-    // A kill before it has removed what it has merged.
+    // As after a kill before the merged files are removed.
     for (const name of before) writeFileSync(join(folder, name), 'cut off');
-    expect(await run(from, 'verify')).toMatchObject({ lines: [expect.stringMatching(/^12 records are the log's/)] });
+    expect(await run(from, 'verify')).toMatchObject({ lines: [expect.stringMatching(/^12 records match the log/)] });
     await log.createAppender().append(recordsOf([1], 1));
     expect((await run(from, 'archive')).lines[0]).toMatch(/^1 records in 1 parts/);
     expect(await run(from, 'verify')).toMatchObject({ exitCode: 0 });
@@ -318,7 +320,7 @@ describe('an archive of the log', () => {
 });
 
 describe('an archive that follows the log', () => {
-  /** Ports and telemetry of a process that nobody scrapes. */
+  /** Follows the log, with ports and telemetry that nobody scrapes. */
   const serve = (environment: Record<string, string> = {}) =>
     followLog(
       folder,
@@ -334,23 +336,23 @@ describe('an archive that follows the log', () => {
       { logger: silentLogger, serveMetrics: (_, response) => void response.end() },
     );
 
-  test('has each record within seconds, goes on behind a stop, and two of them write no part twice', async () => {
+  test('has each record within seconds, goes on after a stop, and two of them never write the same part', async () => {
     await fill();
-    // A volume of its own has such a folder.
+    // A separate volume has such a folder.
     mkdirSync(join(folder, 'lost+found'));
     head = join(folder, '..', `${basename(folder)}-head`, 'head.json');
     const first = await serve();
     expect(first.archiving.ageMs()).toBe(Number.POSITIVE_INFINITY);
     await pause(3_000);
     expect(first.archiving.added().records).toBe(0);
-    // Its volume comes later.
+    // The volume of the head comes later.
     mkdirSync(join(head, '..'));
     folders.push(join(head, '..'));
     await until(() => first.archiving.added().records === 32);
     await log.createAppender().append(recordsOf([2], 2));
     await until(() => first.archiving.added().records === 34);
     await until('it has caught up', () => first.archiving.ageMs() < 60_000);
-    // A volume that takes nothing for a time.
+    // The volume takes nothing for a time.
     renameSync(folder, `${folder}.away`);
     writeFileSync(folder, '');
     await log.createAppender().append(recordsOf([0, 1], 1));
@@ -371,12 +373,12 @@ describe('an archive that follows the log', () => {
     expect(ended.message).toMatch(/^part \d+ of .* was written by another process/);
     await Promise.allSettled([first.stop(), second.stop()]);
     const third = await serve();
-    const told = `${count} records are the log's; it has 0 offsets beyond them`;
+    const told = `${count} records match the log, which has 0 more offsets`;
     await until('all is archived', async () => (await run(from, 'verify')).lines.includes(told));
     await third.stop();
   });
 
-  test('is alive and not ready while Kafka or its store is away at its start, and begins once both are back', async () => {
+  test('is alive and not ready while Kafka or its store is down at its start, and begins once both are back', async () => {
     await fill();
     const gate = await openTcpGate(`kafka://${testParts().kafkaBrokers}`);
     const opsPort = await findFreePort();

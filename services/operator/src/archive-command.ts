@@ -12,15 +12,15 @@ import type { Outcome } from './outcome.js';
 import type { ArchiveCommand } from './parse-command.js';
 
 export const archiveUsage = [
-  'log archive <place>            adds to an archive in a folder, or in s3://bucket/prefix, what the log has beyond it',
-  '                               --follow: goes on',
+  'log archive <place>            adds new records of the log to an archive in a folder, or in s3://bucket/prefix',
+  '                               --follow: keeps archiving',
   'log restore <place>            appends an archive to an empty log, each record at its offset',
   'log verify <place>             compares an archive with the log, record by record',
 ];
 
 type ArchiveSettings = Pick<OperatorSettings, 'TOPIC_PREFIX' | 'PARTITIONS' | 'ARCHIVE_KEY' | 'ARCHIVE_HEAD'>;
 
-/** Runs a command about an archive of the log, to its end. */
+/** Runs one command about an archive of the log until it ends. */
 export async function runArchive(
   log: Log,
   { verb, folder }: ArchiveCommand,
@@ -35,7 +35,7 @@ export async function runArchive(
     if (verb === 'verify') return await verifyArchive(log, topic, archive);
     if (verb === 'restore') {
       const spec = topicSpecs(topicNames(prefix), partitions).find(({ name }) => name === topic);
-      if (spec === undefined) throw new Error(`${topic} is no topic`);
+      if (spec === undefined) throw new Error(`${topic} is not a topic`);
       const options = { clientId: 'makerbook-operator', nowMs };
       return await restoreLog(log, { ...spec, replicationFactor }, archive, options);
     }
@@ -47,7 +47,7 @@ export async function runArchive(
   }
 }
 
-/** The archive in a folder, or in a bucket: `s3://bucket/prefix`. @throws Error where the key or the bucket is none */
+/** The archive in a folder, or in a bucket: `s3://bucket/prefix`. @throws Error if the key or the bucket is invalid */
 export function openArchive(
   place: string,
   partitions: number,
@@ -77,7 +77,7 @@ function readKey(pem: string): KeyObject | undefined {
     const key = pem.includes('PRIVATE KEY') ? createPrivateKey(pem) : createPublicKey(pem);
     if (key.asymmetricKeyType === 'ed25519') return key;
   } catch {
-    // Its message could show the key.
+    // The error could show the key.
   }
-  throw new Error('ARCHIVE_KEY is no Ed25519 key in PEM: openssl genpkey -algorithm ed25519');
+  throw new Error('ARCHIVE_KEY is not an Ed25519 key in PEM: make one with openssl genpkey -algorithm ed25519');
 }

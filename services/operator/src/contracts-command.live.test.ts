@@ -7,7 +7,7 @@ const SIGNER = `0x${'51'.repeat(20)}`;
 let chain: AnvilPart;
 let node: JsonRpcProvider;
 let gate: Gate;
-/** How the node answers; undefined: as a node that is none for development. */
+/** How the node answers; undefined: as a node that is not for development. */
 let misbehave: Misbehaviour | undefined;
 
 beforeAll(async () => {
@@ -53,7 +53,7 @@ async function run(account: { readonly privateKey: string }, other: Record<strin
 }
 
 describe('contracts on any chain', () => {
-  test('are deployed once, with one account, and the settings are told', async () => {
+  test('are deployed once, with one account, and the settings are reported', async () => {
     const account = await fund();
     const first = await run(account);
     expect(first.exitCode).toBe(0);
@@ -86,7 +86,7 @@ describe('contracts on any chain', () => {
     expect(second.settings['TOKENS']).toMatch(/^USDT:6:0x\w{40},WETH:18:0x\w{40},WBTC:8:0x\w{40},WKAIA:18:0x\w{40}$/);
   });
 
-  test('of another service name are others', async () => {
+  test('are deployed again for another service name, except Multicall3', async () => {
     const account = await fund();
     await run(account);
     const other = await run(account, { SERVICE_NAME: 'Otherbook' });
@@ -99,7 +99,7 @@ describe('nothing is sent', () => {
     [
       'to another chain',
       async () => [await fund(), { CHAIN_ID: '1001' }],
-      /RPC_URL is of chain 8217, and CHAIN_ID is 1001/,
+      /RPC_URL has chain id 8217, but CHAIN_ID is 1001/,
     ],
     ['with too few coins', async () => [await fund('0.0001'), {}], /holds 0\.0001 coins, and 0\.\d+ are needed/],
   ])('%s', async (_name, given, message) => {
@@ -113,21 +113,21 @@ describe('nothing is sent', () => {
     await node.send('evm_setAutomine', [false]);
     try {
       await account.sendTransaction({ to: SIGNER, value: 1n });
-      await expect(run(account)).rejects.toThrow(/has 1 transactions that wait, from nonce 0 on/);
+      await expect(run(account)).rejects.toThrow(/has 1 pending transactions, from nonce 0 on/);
     } finally {
       await node.send('evm_setAutomine', [true]);
       await node.send('evm_mine', []);
     }
   });
 
-  test('without an answer where nobody says yes', async () => {
+  test('if nobody says yes', async () => {
     const account = await fund();
     const environment = { SERVICE_NAME: 'Makerbook', RPC_URL: gate.url, DEPLOYER_KEY: account.privateKey };
     const outcome = await runContracts({ withTokens: false, isSure: false }, environment, () => undefined);
     expect(outcome).toEqual({ lines: [expect.stringMatching(/^Nothing was sent/)], exitCode: 1 });
   });
 
-  test('with a key that is none, which is not shown', async () => {
+  test('with an invalid key, which is not shown', async () => {
     const privateKey = `${id('a key').slice(0, -1)}`;
     const failure = await run({ privateKey }).catch((error: Error) => error);
     expect(String(failure)).toMatch(/DEPLOYER_KEY: must be a private key: 0x and 64 hex digits/);
@@ -136,7 +136,7 @@ describe('nothing is sent', () => {
 });
 
 describe('a failure says what was made and what was not', () => {
-  test('where the node takes no more', async () => {
+  test('if the node accepts no more', async () => {
     let sends = 0;
     misbehave = async (calls, forward) => {
       const isSend = calls.some(({ method }) => method === 'eth_sendRawTransaction');
@@ -152,12 +152,12 @@ describe('a failure says what was made and what was not', () => {
     expect((await run(account)).said.at(-1)).toMatch(/^2 transactions/);
   });
 
-  test('where one is reverted', async () => {
+  test('if a deployment is reverted', async () => {
     misbehave = async (calls, forward) => {
       const creation = calls.find(({ method }) => method === 'eth_estimateGas');
       const answers = await forward(calls);
       if (creation === undefined || 'status' in answers) return answers;
-      // Too little gas for any of them.
+      // Too little gas for any contract.
       return answers.map((answer, at) =>
         calls[at]?.method === 'eth_estimateGas' ? { ...answer, result: '0x30000' } : answer,
       );

@@ -5,12 +5,12 @@ import { type Addresses, planContracts, TEST_NATIVE, TEST_TOKENS } from './contr
 import { contractSettings } from './env.js';
 import type { Outcome } from './outcome.js';
 
-const NOT_AGREED = 'Nothing was sent. To send them, give --yes';
+const NOT_AGREED = 'Nothing was sent. To send them, add --yes';
 
 export interface ContractsCommand {
   readonly do: 'contracts';
   readonly withTokens: boolean;
-  /** Sends what is missing, and does not only show it. */
+  /** True deploys what is missing. False only shows it. */
   readonly isSure: boolean;
 }
 
@@ -21,7 +21,7 @@ export const contractsUsage = [
 
 /**
  * Shows which contracts of the service are missing, and deploys them if the operator is sure.
- * @param say takes a line at a time for the terminal
+ * @param say prints a line on the terminal
  */
 export async function runContracts(
   { withTokens, isSure }: Omit<ContractsCommand, 'do'>,
@@ -56,7 +56,7 @@ export async function runContracts(
 async function requireChain(provider: JsonRpcProvider, chainId: number): Promise<void> {
   const actual = Number(await provider.send('eth_chainId', []));
   if (actual !== chainId) {
-    throw new DeploymentError(`RPC_URL is of chain ${actual}, and CHAIN_ID is ${chainId}. Nothing was sent`);
+    throw new DeploymentError(`RPC_URL has chain id ${actual}, but CHAIN_ID is ${chainId}. Nothing was sent`);
   }
 }
 
@@ -93,7 +93,7 @@ function describeSettings(
   return ['', '# .env', ...env, '', '# values of the Helm chart', 'settings:', ...values];
 }
 
-/** A node's address may hold a key. */
+/** Hides the node's address, which may hold a key. */
 function withoutUrl(error: unknown, url: string): string {
   const message = error instanceof Error ? error.message : String(error);
   return message.replaceAll(url, 'RPC_URL');

@@ -3,8 +3,8 @@ import type { Log } from '@makerbook/kafka';
 import type { Outcome } from './outcome.js';
 
 /**
- * Creates every topic that is missing, with its settings. An existing topic is left as it is; its
- * differences are reported.
+ * Creates every topic that is missing, with its settings. Leaves an existing topic as it is, and reports its
+ * differences.
  */
 export async function createTopics(
   log: Log,

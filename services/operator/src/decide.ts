@@ -17,21 +17,21 @@ const LOOK_INTERVAL_MS = 100;
 export interface DecisionOptions {
   readonly prefix: string;
   readonly partitions: number;
-  /** Names the command in the facts that it leads to. */
+  /** Names the command in its facts. */
   readonly commandId: string;
   /** The person who decides. */
   readonly by: string;
   readonly reason: string | undefined;
   readonly nowMs: number;
   readonly visibleWithinMs: number;
-  /** For so long after a restore of the log orders are not taken again. */
+  /** How long after a restore of the log no orders are taken. */
   readonly holdMs: number;
 }
 
 /**
  * Writes the decision about each maker to the maker's own partition of the log, or the one about the service to its
- * partition, and waits until the projector has put it into `limit-orders.makers.v1`, where ingress and query see it.
- * What they cannot see in time is in the log all the same, and the exit code is 1.
+ * partition. Waits until the projector has put it into `limit-orders.makers.v1`, where ingress and query see it. If
+ * they do not see it in time, it is in the log all the same, and the exit code is 1.
  * @throws LogUnavailable
  */
 export async function decide(log: Log, decision: Decision, options: DecisionOptions): Promise<Outcome> {
@@ -39,7 +39,7 @@ export async function decide(log: Log, decision: Decision, options: DecisionOpti
   if (decision.do === 'set' || decision.do === 'suspend' || decision.do === 'remove') {
     known = (await readMakers(log, options.prefix)).makers;
     const strangers = decision.makers.filter((maker) => (known.get(maker)?.admission ?? 'UNKNOWN') === 'UNKNOWN');
-    // A decision about a maker of whom nobody ever decided would mean nothing: that is a wrong address.
+    // A maker about whom nobody ever decided is a wrong address.
     const told = 'was never on the whitelist: add it first; nothing was written';
     if (strangers.length > 0) return { lines: strangers.map((maker) => `${maker} ${told}`), exitCode: 1 };
   }
@@ -49,7 +49,7 @@ export async function decide(log: Log, decision: Decision, options: DecisionOpti
     const untilMs = (atMs ?? 0) + options.holdMs;
     if (atMs === undefined || options.nowMs < untilMs) {
       const until =
-        atMs === undefined ? 'the projector has read that, and then for a time' : new Date(untilMs).toISOString();
+        atMs === undefined ? 'the projector has folded that, and then for a time' : new Date(untilMs).toISOString();
       const line = `the log was restored: makers repeat cancellations until ${until}; nothing was written`;
       return { lines: [line], exitCode: 1 };
     }
@@ -64,7 +64,7 @@ interface Step {
   readonly fact: MakerEvent;
   readonly name: string;
   readonly effect: string;
-  /** Whether the services see it. */
+  /** True if the services see it. */
   readonly isShown: (shown: ShownMakers) => boolean;
 }
 
@@ -85,8 +85,8 @@ function stepsOf(decision: Decision, known: ShownMakers['makers'], options: Deci
   }
   return decision.makers.map((maker): Step => {
     if (decision.do === 'release') {
-      // No feed shows it.
-      const effect = ': release written to the log; it has worked once projector_quarantined_makers falls';
+      // No feed shows a release.
+      const effect = ': release written to the log; it has worked when projector_quarantined_makers falls';
       return { fact: { type: 'QuarantineLifted', maker, cause }, name: maker, effect, isShown: () => true };
     }
     if (decision.do === 'set') {
@@ -101,7 +101,7 @@ function stepsOf(decision: Decision, known: ShownMakers['makers'], options: Deci
   });
 }
 
-/** `open orders 5000, 200 orders/s, burst 2000`: those that the maker has of its own. */
+/** Describes a maker's own limits: `open orders 5000, 200 orders/s, burst 2000`. */
 export function describeLimits({ openOrdersMax, ordersPerSecond, ordersBurst }: MakerLimits): string {
   const own: string[] = [];
   if (openOrdersMax !== undefined) own.push(`open orders ${openOrdersMax}`);
@@ -126,7 +126,9 @@ async function appendFacts(
   await appender.close();
 }
 
-/** Waits until all steps are shown, or the time is over. What was written stays so while the log is away. */
+/**
+ * Waits until all steps are shown, or the time is over. Kafka may be down meanwhile: what was written stays written.
+ */
 async function awaitShown(
   log: Log,
   steps: readonly Step[],

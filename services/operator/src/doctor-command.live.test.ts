@@ -48,7 +48,7 @@ async function listen(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** A process as its ops port shows it. */
+/** Serves what a process shows on its ops port. */
 const startProcess = (revision: string) =>
   listen(
     createServer(({ url }, answer) =>
@@ -60,7 +60,7 @@ const startProcess = (revision: string) =>
     ),
   );
 
-/** A TLS server with a certificate that ends so many days from now. */
+/** Starts a TLS server with a certificate that ends in so many days. */
 async function startTls(days: number): Promise<number> {
   const [key, cert] = [inFolder(`${days}.key`), inFolder(`${days}.pem`)];
   const words = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-subj', '/CN=gateway', '-days', `${days}`];
@@ -119,7 +119,7 @@ interface Told {
   readonly findings: { readonly verdict: string; readonly what: string; readonly runbook?: string }[];
 }
 
-/** The chain, as a node of Kaia where each account has another key than its first. */
+/** Serves the chain as a node of Kaia on which each account has changed its key. */
 const startKaia = () =>
   listen(
     createServer(async (request, answer) => {
@@ -135,13 +135,13 @@ const startKaia = () =>
     }),
   );
 
-/** @returns the exit code, and by verdict what was found, with the runbook */
+/** @returns the number of disks, and what was found ok and wrong, with its runbook */
 async function examine(other: Record<string, string> = {}) {
   const settings = readSettings(doctorSettings, { ...environment, ...other });
   const { lines, exitCode } = await runDoctor({ isJson: true }, settings, Date.now);
   const { isWell, findings } = JSON.parse(lines.join('\n')) as Told;
   expect(exitCode).toBe(isWell ? 0 : 1);
-  // How full the disk of this machine is, is not for a test to say.
+  // A test cannot say how full the disk of this machine is.
   const judged = findings.filter(({ what }) => !what.startsWith('disk of '));
   const of = (verdict: string) =>
     judged.flatMap((found) => (found.verdict === verdict ? [`${found.what} → ${found.runbook}`] : []));
@@ -149,7 +149,7 @@ async function examine(other: Record<string, string> = {}) {
   return { disks: findings.length - judged.length, ok: of('ok'), wrong: of('wrong') };
 }
 
-/** Again where a part was too slow to answer. @param find what is not as expected of what was found to be wrong */
+/** Repeats while a part is too slow to answer. @param find returns what is unexpected in what was found wrong */
 async function examineUntil(find: (wrong: readonly string[]) => readonly unknown[], other?: Record<string, string>) {
   let found = await examine(other);
   const isAsExpected = async () => {
@@ -173,7 +173,7 @@ function expectSection(runbook: string): void {
   if (section !== undefined) expect(anchors).toContain(section);
 }
 
-test('the doctor finds nothing wrong where nothing is, and says what it looked at', async () => {
+test('the doctor finds nothing wrong if all is well, and says what it looked at', async () => {
   const { disks, ok } = await examineUntil((wrong) => wrong);
   expect(disks).toBe(1);
   for (const part of [
@@ -186,7 +186,7 @@ test('the doctor finds nothing wrong where nothing is, and says what it looked a
   }
   const settings = readSettings(doctorSettings, environment);
   const { lines } = await runDoctor({ isJson: false }, settings, Date.now);
-  expect(lines).toContainEqual(`ok      topics: ${Object.keys(names).length}, as this build wants them`);
+  expect(lines).toContainEqual(`ok      topics: ${Object.keys(names).length}, as this build expects them`);
 });
 
 test('the doctor finds each fault, with its runbook', async () => {
@@ -252,7 +252,7 @@ test('the doctor finds each fault, with its runbook', async () => {
   );
 });
 
-test('the doctor goes on where a topic is missing and a certificate cannot be read', async () => {
+test('the doctor goes on if a topic is missing and a certificate cannot be read', async () => {
   const broken = inFolder('broken.pem');
   writeFileSync(broken, '-----BEGIN CERTIFICATE-----\nbm90aGluZw==\n-----END CERTIFICATE-----\n');
   const { ok, wrong } = await examine({

@@ -19,13 +19,13 @@ export interface DoctorCommand {
 }
 
 export const doctorUsage = [
-  'doctor                         looks at Kafka, Postgres, nodes, certificates and processes, and says what is wrong and',
+  'doctor                         checks Kafka, Postgres, nodes, certificates and processes, and says what is wrong and',
   '                               which runbook helps; --json',
 ];
 
 const CONNECT_MS_MAX = 5_000;
 
-/** Looks at every part, and changes none. The exit code is 1 where something is wrong. */
+/** Looks at every part, and changes none. The exit code is 1 if something is wrong. */
 export async function runDoctor(
   { isJson }: Omit<DoctorCommand, 'do'>,
   settings: DoctorSettings,

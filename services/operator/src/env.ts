@@ -18,7 +18,7 @@ import {
 
 const archiveSettings = {
   ARCHIVE_KEY: credential(
-    '`log archive` signs with this Ed25519 key, in PEM; `log restore` and `log verify` ask for its signatures, and take the public key too; empty: no signatures',
+    '`log archive` signs with this Ed25519 key, in PEM; `log restore` and `log verify` require its signatures, and accept the public key too; empty: no signatures',
     '',
   ),
   ARCHIVE_HEAD: text(

@@ -9,12 +9,12 @@ import { ArchiveBroken } from './archive/encode-parts.js';
 import { openArchive } from './archive-command.js';
 import type { FollowSettings } from './env.js';
 
-/** An archive that is older is not what it is kept for. */
+/** An older archive does not do what it is kept for. */
 const AGE_MS_MAX = 60_000;
 
 /**
- * `log archive --follow`: keeps an archive some seconds behind the log until it is stopped. It is ready while it does.
- * While Kafka or the store is away, it waits, also at its start.
+ * `log archive --follow`: keeps an archive some seconds behind the log until it is stopped. It is ready while it keeps
+ * up. While Kafka or the store is down, it waits, also at its start.
  * @throws ArchiveBroken, TopicMismatch
  */
 export function followLog(

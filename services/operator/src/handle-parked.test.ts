@@ -23,7 +23,7 @@ function gather(...records: StoredRecord[]) {
   return [...new Set(['3:7', `3:7:${maker}`])].flatMap((id) => parked.find(id)?.message ?? []);
 }
 
-describe('what is parked', () => {
+describe('a parked message', () => {
   test('has its own headers, without those of its parking', () => {
     expect(gather(parked(1))).toEqual([
       {
@@ -43,13 +43,13 @@ describe('what is parked', () => {
     ]);
   });
 
-  test('is one message where it was parked twice, and resolved wherever its note is', () => {
+  test('counts once even if parked twice, and a note resolves it in any order', () => {
     const note = parked(2, { resolution: 'discarded' });
     expect(gather(parked(3), parked(1), note)).toMatchObject([{ parkedAtMs: 1, resolution: 'discarded' }]);
     expect(gather(note)).toEqual([]);
   });
 
-  test('for one maker is another message than that for all, and is not replayed', () => {
+  test('for one maker is separate from the one for all makers, and is not replayed', () => {
     const own = { 'parked-maker': maker };
     const all = gather(parked(1), parked(2, own), parked(3, { ...own, resolution: 'discarded' }));
     expect(all).toMatchObject([
@@ -65,7 +65,7 @@ describe('what is parked', () => {
     expect(gather(parked(1, more))).toMatchObject([{ obstacle: expect.stringMatching(obstacle) }]);
   });
 
-  test('is listed while it is open, the oldest first, without values that nobody asks for', () => {
+  test('is listed while it is open, oldest first, and with its value only on request', () => {
     const messages = new ParkedMessages((id) => id === '3:9');
     const at = (offset: string) => ({ 'parked-offset': offset });
     const records = [parked(3, at('9')), parked(1, at('8')), parked(2), parked(4, { resolution: 'replayed' })];

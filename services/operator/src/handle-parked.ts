@@ -7,7 +7,7 @@ export type Resolution = 'replayed' | 'discarded';
 
 /** A message that was set aside, as `limit-orders.parked.v1` shows it. */
 export interface ParkedMessage {
-  /** `partition:offset` of the message in the log, and the maker where it is parked for that maker alone. */
+  /** `partition:offset` of the message in the log; and `:maker` if it is parked for that maker alone. */
   readonly id: string;
   readonly topic: string;
   readonly partition: number;
@@ -16,7 +16,7 @@ export interface ParkedMessage {
   /** The maker who is in quarantine since this message. */
   readonly maker: string | undefined;
   readonly key: string;
-  /** UTF-8; null where the message had no value, one that was too large to be kept, or one that was not asked for. */
+  /** UTF-8; null if the message had no value, if the value was too large to keep, or if nobody asked for it. */
   readonly value: string | null;
   /** The headers of the message itself. */
   readonly headers: Readonly<Record<string, string>>;
@@ -44,8 +44,8 @@ const RESOLUTION = 'resolution';
 
 /**
  * Appends parked messages to the log again, each to the partition of its key, or only notes that they are dealt with.
- * The note is written behind the message: where the command ends between the two, the message is appended again by the
- * next one, and the fold takes a fact that it has folded without effect.
+ * The note is written after the message. If the command ends between the two, the next one appends the message again,
+ * and the fold takes the repeated fact without effect.
  * @throws LogUnavailable
  */
 export async function resolveParked(
@@ -65,7 +65,7 @@ export async function resolveParked(
     const { key, value } = record;
     if (resolution === 'replayed') {
       const partition = key === '' ? message.partition : partitionOf(key, partitions);
-      // It is stored now, and whoever asked was answered long ago.
+      // No deadline holds for a replay: whoever asked was answered long ago.
       const { [STORED_BY]: _, ...own } = message.headers;
       const headers = { ...own, 'replayed-from': id };
       await appender.append([{ topic: message.topic, partition, key, value, headers }]);
@@ -81,7 +81,7 @@ export async function resolveParked(
   return outcomes;
 }
 
-/** All that the topic keeps. @param needsValue of which messages the value is wanted @throws LogUnavailable */
+/** Reads all that the topic keeps. @param needsValue true if the message's value is wanted @throws LogUnavailable */
 export async function readParked(
   log: Log,
   prefix: string,
@@ -92,7 +92,7 @@ export async function readParked(
   return parked;
 }
 
-/** How many messages are not dealt with. It keeps their ids alone. @throws TopicMismatch, LogUnavailable */
+/** Counts the messages that are not dealt with. It keeps only their ids. @throws TopicMismatch, LogUnavailable */
 export async function countParked(log: Log, prefix: string): Promise<number> {
   const [ids, resolved] = [new Set<string>(), new Set<string>()];
   for await (const { headers } of readTopic(log, topicNames(prefix).parked)) {
@@ -112,7 +112,7 @@ export class ParkedMessages {
     this.#needsValue = needsValue;
   }
 
-  /** A message that is parked again, as after a crash, is one; its resolution counts wherever it is. */
+  /** A message that is parked again, as after a crash, counts once. Its resolution counts wherever it is. */
   take(record: StoredRecord): void {
     const id = idOf(record.headers);
     const resolution = record.headers[RESOLUTION];
@@ -127,7 +127,7 @@ export class ParkedMessages {
     return record && { record, message: describe(id, record, this.#resolutions.get(id)) };
   }
 
-  /** Those that are open, the oldest first. */
+  /** The open messages, the oldest first. */
   open(): ParkedMessage[] {
     const open = [...this.#records.keys()].filter((id) => !this.#resolutions.has(id));
     return open

@@ -3,7 +3,7 @@ import { createRoles, testParts } from '@makerbook/parts';
 import { readMigrations } from '@makerbook/postgres';
 import { migrateDatabase } from './migrate-database.js';
 
-test('migrate applies every step once, and says which, and which roles have rights', async () => {
+test('migrate applies each step once, and names the steps and the roles with rights', async () => {
   const url = await testParts().databaseUrl();
   await createRoles(url, ['makerbook_query']);
   const names = readMigrations().map(({ name }) => `${name}: applied`);

@@ -3,10 +3,10 @@ import type { ServerConnection } from '@makerbook/settings';
 import type { Outcome } from './outcome.js';
 
 /**
- * Brings the schema of the read model up to this build, and the rights of the services' roles; repeated, it changes
+ * Brings the schema of the read model, and the rights of the services' roles, up to this build. Repeated, it changes
  * nothing.
- * @param connection of a Postgres role that may change the schema
- * @throws SchemaMismatch when a step that was taken before reads differently now; PostgresUnavailable
+ * @param connection for a Postgres role that may change the schema
+ * @throws SchemaMismatch if a step that was taken before reads differently now; PostgresUnavailable
  */
 export async function migrateDatabase(connection: ServerConnection): Promise<Outcome> {
   let granted: Granted = { roles: [], mayMakeLargeObjects: false };

@@ -37,7 +37,7 @@ async function append(...records: Pick<LogRecord, 'partition' | 'value' | 'heade
   await appender.close();
 }
 
-/** Consumes the log from the offsets on as the projector does, until `count` messages were parked or handled. */
+/** Consumes the log from the offset on, as the projector does, until `count` messages were parked or handled. */
 async function consume(count: number, from: bigint, isPoison: (record: StoredRecord) => boolean): Promise<string[]> {
   const handled: string[] = [];
   let seen = 0;
@@ -70,15 +70,15 @@ async function consume(count: number, from: bigint, isPoison: (record: StoredRec
 }
 
 describe('parked messages', () => {
-  test('nothing is parked at first', async () => {
+  test('are neither listed nor replayed if there are none', async () => {
     expect(await run('list')).toEqual({ lines: ['nothing is parked'], exitCode: 0 });
     expect((await run('replay', '0:0')).lines).toEqual(['0:0: no such message is parked']);
   });
 
-  test('are listed, shown, and appended again where they belong, once', async () => {
+  test('are listed, shown, and appended again where they belong, but only once', async () => {
     const other = (home + 1) % 4;
     const headers = { ce_type: 'makerbook.Unheard.v1', ce_id: 'id-1' };
-    // Else it would be too late for good.
+    // A replay must drop `stored_by`, or the message would always be too late.
     await append({ partition: other, value: Buffer.from('{"a":1}'), headers: { ...headers, stored_by: '1' } });
     await consume(1, 0n, () => true);
     const id = `${other}:0`;
@@ -99,7 +99,7 @@ describe('parked messages', () => {
     expect((await run('list')).lines).toEqual(['nothing is parked']);
   });
 
-  test('are discarded without a trace in the log, and stay so where they are parked again', async () => {
+  test('are discarded without a trace in the log, and stay discarded if they are parked again', async () => {
     const before = await log.endOffsets(names.makerEvents);
     await append({ partition: home, value: Buffer.from('broken'), headers: {} });
     const id = `${home}:${before[home]}`;

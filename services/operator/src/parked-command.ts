@@ -4,10 +4,10 @@ import type { Outcome } from './outcome.js';
 import type { ParkedCommand } from './parse-command.js';
 
 export const parkedUsage = [
-  'parked list [--json]           shows the messages that could not be handled, and are not dealt with',
-  'parked show <id> …             shows all of them: reason, headers, value',
+  'parked list [--json]           shows the parked messages that are not dealt with',
+  'parked show <id> …             shows them in full: reason, headers, value',
   'parked replay <id> …           appends them to the log again, once the cause is fixed',
-  'parked discard <id> …          notes that they are dealt with',
+  'parked discard <id> …          marks them as dealt with',
 ];
 
 const resolutions = { replay: 'replayed', discard: 'discarded' } as const;

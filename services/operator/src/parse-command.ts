@@ -16,7 +16,7 @@ export type Command =
   | ArchiveCommand
   | Decision
   | { readonly do: 'list'; readonly isJson: boolean }
-  /** Undefined: the decisions about the whole service. */
+  /** `maker` undefined: the decisions about the whole service. */
   | { readonly do: 'history'; readonly maker: Hex | undefined; readonly isJson: boolean };
 
 export interface ParkedCommand {
@@ -31,7 +31,7 @@ export interface ArchiveCommand {
   readonly do: 'log';
   readonly verb: 'archive' | 'restore' | 'verify';
   readonly folder: string;
-  /** It goes on until it is stopped. */
+  /** True if it continues until it is stopped. */
   readonly isFollowing: boolean;
 }
 
@@ -106,7 +106,7 @@ const optionsOf: ReadonlyMap<string, readonly string[]> = new Map(
   }),
 );
 
-/** @param words of the command line */
+/** @param words the words of the command line */
 export function parseCommand(words: readonly string[]): Command | NoCommand {
   let parsed: ReturnType<typeof parseWords<typeof options>>;
   try {
@@ -178,7 +178,7 @@ function refuseCommand(group: string, verb: string): NoCommand {
 
 function readAddresses(words: readonly string[]): readonly Hex[] | NoCommand {
   const wrong = words.flatMap((word) => {
-    if (!/^0x[0-9a-fA-F]{40}$/.test(word)) return `${word} is no address: 0x and 40 hex digits`;
+    if (!/^0x[0-9a-fA-F]{40}$/.test(word)) return `${word} is not an address: 0x and 40 hex digits`;
     return hasChecksum(word) ? [] : `${word} has a wrong checksum (EIP-55): one of its characters may be mistyped`;
   });
   return wrong.length > 0 ? { wrong } : [...new Set(words.map((word) => word.toLowerCase() as Hex))];

@@ -29,7 +29,7 @@ async function openNode(answer: (address: string) => object): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-test('an account whose key was changed on the chain is warned of, and no other', async () => {
+test('only an account whose key was changed on the chain gets a warning', async () => {
   const types: Record<string, object> = {
     '0x01': { result: { keyType: 1, key: {} } },
     '0x02': { result: { keyType: 2, key: { x: '0x1', y: '0x2' } } },
@@ -44,13 +44,13 @@ test('an account whose key was changed on the chain is warned of, and no other',
   ]);
 });
 
-test('a node that does not know accounts with keys gives no warning, and neither does none', async () => {
+test('there is no warning without a node, or if the node does not know account keys', async () => {
   const url = await openNode(() => ({ error: { code: -32601, message: 'the method does not exist' } }));
   expect(await warnOfChangedKeys(['0x01'], url)).toEqual([]);
   expect(await warnOfChangedKeys(['0x01'], '')).toEqual([]);
 });
 
-test('a node that is away gives no warning, and nothing is printed', async () => {
+test('a node that is down gives no warning, and nothing is printed', async () => {
   const print = jest.spyOn(console, 'log').mockImplementation(() => undefined);
   closing.push(() => print.mockRestore());
   expect(await warnOfChangedKeys(['0x01'], 'http://127.0.0.1:1')).toEqual([]);

@@ -3,7 +3,7 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { type Log, partitionOf } from '@makerbook/kafka';
 import { readMakers } from './read-makers.js';
 
-/** From `salvage` until the projector has folded what it wrote takes less than this. */
+/** The projector takes less than this to fold what `salvage` wrote. */
 const WINDOW_MS = 7 * 86_400_000;
 
 /** A fact that an operator wrote, and where and when. */
@@ -34,15 +34,15 @@ interface Topics {
   readonly partitions: number;
 }
 
-/** All makers that `salvage` has suspended, and of whom nobody has decided since. */
+/** All makers that `salvage` has suspended, and about whom nobody has decided since. */
 export interface Suspended {
-  /** When the projector had folded that, in milliseconds since 1970, and undefined before: makers cannot cancel yet. */
+  /** When the projector had folded that, in milliseconds since 1970; undefined before: makers cannot cancel yet. */
   readonly atMs: number | undefined;
   readonly makers: readonly Hex[];
 }
 
 /**
- * All that operators decided about a maker, oldest first: its partition of the log is read from the beginning.
+ * Reads all that operators decided about a maker, oldest first, from the beginning of its partition of the log.
  * @param maker undefined: what they decided about the whole service
  */
 export async function readHistory(log: Log, maker: Hex | undefined, topics: Topics): Promise<PastDecision[]> {
@@ -57,7 +57,7 @@ export async function readHistory(log: Log, maker: Hex | undefined, topics: Topi
 /**
  * Reads the log of the last week. If the makers' feed shows a limited service, it also reads the week before that was
  * published: the feed may be far behind the log.
- * @returns undefined where `salvage` has not limited the service to cancellations, or the limit was lifted since
+ * @returns undefined if `salvage` has not limited the service to cancellations, or the limit was lifted since
  */
 export async function readSuspended(log: Log, topics: Topics, nowMs: number): Promise<Suspended | undefined> {
   const { service, serviceAtMs } = await readMakers(log, topics.prefix);
@@ -69,7 +69,7 @@ export async function readSuspended(log: Log, topics: Topics, nowMs: number): Pr
   for await (const { fact, offset } of readDecisions(log, servicePartition, topics, start)) {
     if (fact.type !== 'ServiceModeSet') continue;
     if (fact.mode === 'NORMAL') heldAt = undefined;
-    // A person may have limited it too: that ends no hold.
+    // A person may have limited the service too, which ends no hold.
     else if (isHold(fact.cause)) heldAt ??= BigInt(offset);
   }
   if (heldAt === undefined) return undefined;

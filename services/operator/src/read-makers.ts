@@ -5,15 +5,15 @@ import { readTopic } from './read-topic.js';
 
 /** The content of `limit-orders.makers.v1`. */
 export interface ShownMakers {
-  /** Every maker with a record, by address. */
+  /** Every maker with a record, keyed by address. */
   readonly makers: ReadonlyMap<Hex, MakerView>;
   /** Undefined before the first decision about the service. */
   readonly service: ServiceView | undefined;
-  /** When the projector has published that, by the broker's clock, in milliseconds since 1970. */
+  /** When the projector published `service`, by the broker's clock, in milliseconds since 1970. */
   readonly serviceAtMs: number;
 }
 
-/** The makers as ingress and query know them now. @throws LogUnavailable */
+/** Reads the makers as ingress and query know them now. @throws LogUnavailable */
 export async function readMakers(log: Log, prefix: string): Promise<ShownMakers> {
   const makers = new Map<Hex, MakerView>();
   let service: ServiceView | undefined;

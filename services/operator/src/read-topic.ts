@@ -1,6 +1,6 @@
 import type { Log, StoredRecord } from '@makerbook/kafka';
 
-/** All that a topic holds now, those of one partition in their order. @throws TopicMismatch, LogUnavailable */
+/** Reads all that a topic holds now, each partition in order. @throws TopicMismatch, LogUnavailable */
 export async function* readTopic(log: Log, topic: string): AsyncGenerator<StoredRecord> {
   const partitions = await log.partitionsOf(topic);
   for (let partition = 0; partition < partitions; partition += 1) {

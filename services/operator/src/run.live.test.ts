@@ -51,7 +51,7 @@ async function runWith(settings: OperatorSettings, ...words: string[]) {
   return runCommand(log, command, settings, { ...context, nowMs });
 }
 
-/** All facts of the log, with partition and key; those of one key in their order. */
+/** All facts of the log, with partition and key; those of one key in order. */
 async function readLog(wanted?: string): Promise<unknown[]> {
   return (await readRecords(log, names.makerEvents))
     .filter(({ key }) => wanted === undefined || key === wanted)
@@ -73,7 +73,7 @@ const shownAs = (one: Hex): MakerView => {
 const showMaker = (view: Partial<MakerView>): Promise<void> => show({ ...shownAs(maker), ...view });
 
 describe('the operator', () => {
-  test('creates every topic once, and reports where an existing one differs', async () => {
+  test('creates every topic once, and reports if an existing one differs', async () => {
     const first = await run('topics');
     expect(first).toEqual({ lines: Object.values(names).map((name) => `${name}: created`), exitCode: 0 });
     expect((await run('topics')).lines).toEqual(Object.values(names).map((name) => `${name}: existed`));
@@ -82,7 +82,7 @@ describe('the operator', () => {
     expect(differs.lines[0]).toMatch(/existed, but .*4.*8|existed, but .*8.*4/);
   });
 
-  test('writes a decision to the maker’s own partition, and reports where the services do not see it yet', async () => {
+  test('writes a decision to the maker’s own partition, and reports if the services do not see it yet', async () => {
     const hasty = { ...settings, VISIBLE_WITHIN_MS: 2000 };
     const outcome = await runWith(hasty, 'makers', 'add', maker.toUpperCase().replace('0X', '0x'));
     expect(outcome).toEqual({ lines: [expect.stringMatching(/not yet visible.*projector/)], exitCode: 1 });
@@ -102,7 +102,7 @@ describe('the operator', () => {
     expect((await run('makers', 'list')).lines).toEqual([`${maker}  SUSPENDED  nonce 0x2`]);
   });
 
-  test('gives a maker limits of its own beside those that it has, and takes them away', async () => {
+  test('adds limits to those that a maker has, and takes them away again', async () => {
     const limits = { openOrdersMax: 5, ordersBurst: 7 };
     await showMaker({ limits });
     expect(await run('makers', 'set', maker, '--burst', '7')).toEqual({
@@ -123,7 +123,7 @@ describe('the operator', () => {
   });
 
   test.each([['set', '--burst', '7'], ['suspend'], ['remove']])(
-    'refuses to %s a maker of whom nobody ever decided, and writes nothing',
+    'refuses to %s a maker that was never admitted, and writes nothing',
     async (verb, ...options) => {
       const before = (await readLog()).length;
       const stranger = `0x${randomBytes(20).toString('hex')}`;
@@ -135,7 +135,7 @@ describe('the operator', () => {
     },
   );
 
-  test('has the whole service take no new orders, in partition 0, and take them again', async () => {
+  test('turns new orders off and on again for the whole service, in partition 0', async () => {
     const position = { partition: 0, offset: '0' };
     await show({ type: 'ServiceView', mode: 'CANCEL_ONLY', position });
     expect(await run('makers', 'cancel-only', 'on', '--reason', 'the node is suspect')).toEqual({
@@ -154,7 +154,7 @@ describe('the operator', () => {
     expect(await run('makers', 'cancel-only', 'off')).toEqual({ lines: ['the service takes orders'], exitCode: 0 });
   });
 
-  test('admits those again whom a restore of the log has suspended, once makers had the time to cancel', async () => {
+  test('admits makers again that a restore has suspended, once they had time to cancel', async () => {
     const [held, bad] = [1, 2].map(() => `0x${randomBytes(20).toString('hex')}` as Hex) as [Hex, Hex];
     const hold = holdCause('restore');
     const facts: [number, MakerEvent][] = [
@@ -163,7 +163,7 @@ describe('the operator', () => {
       }),
       [partitionOf(bad, 4), { type: 'MakerSuspended', maker: bad, cause: { kind: 'operator', commandId: 'bob' } }],
       [0, { type: 'ServiceModeSet', mode: 'CANCEL_ONLY', cause: hold }],
-      // It changes nothing of that.
+      // This does not end the hold.
       [0, { type: 'ServiceModeSet', mode: 'CANCEL_ONLY', cause: { kind: 'operator', commandId: 'bob' } }],
     ];
     const appender = log.createAppender({ timeoutMs: 60_000 });
@@ -174,7 +174,7 @@ describe('the operator', () => {
       at = await appender.append([{ topic: names.makerEvents, partition, ...message, key: key ?? '' }]);
     }
     await appender.close();
-    const unread = expect.stringContaining('until the projector has read that');
+    const unread = expect.stringContaining('until the projector has folded that');
     expect(await run('makers', 'cancel-only', 'off')).toEqual({ lines: [unread], exitCode: 1 });
     const position = { partition: 0, offset: String(at[0]?.offset) };
     await show({ type: 'ServiceView', mode: 'CANCEL_ONLY', position });
@@ -182,7 +182,7 @@ describe('the operator', () => {
     nowMs = Date.now() + 600_000;
     const refusal = /^the log was restored: makers repeat cancellations until \S+Z; nothing was written$/;
     expect(await run('makers', 'cancel-only', 'off')).toEqual({ lines: [expect.stringMatching(refusal)], exitCode: 1 });
-    // However long the operator waits.
+    // The operator may wait for any time.
     nowMs += 8 * 86_400_000;
     const taking = runWith({ ...settings, HOLD_SECONDS: 600 }, 'makers', 'cancel-only', 'off');
     await until('the maker is admitted', async () => (await readLog(held)).length === 2);
@@ -219,7 +219,7 @@ describe('the operator', () => {
 
   test('writes the release of a maker from quarantine to the maker’s own partition', async () => {
     const quarantined = `0x${randomBytes(20).toString('hex')}` as Hex;
-    const lines = [`${quarantined}: release written to the log; it has worked once projector_quarantined_makers falls`];
+    const lines = [`${quarantined}: release written to the log; it has worked when projector_quarantined_makers falls`];
     expect(await run('makers', 'release', quarantined)).toEqual({ lines, exitCode: 0 });
     expect((await readLog(quarantined)).at(-1)).toEqual([
       partitionOf(quarantined, 4),
@@ -245,14 +245,14 @@ describe('the operator', () => {
     [['parked', 'eat', '1:1']],
     [['parked', 'replay']],
     [['parked', 'list', 'all']],
-  ])('the words %j are answered with what there is, without the log', async (words) => {
+  ])('answers the words %j with the usage, and does not need the log', async (words) => {
     const { lines, exitCode } = await run(...words);
     expect(lines).toContainEqual(expect.stringMatching(/^(makers|parked) list/));
     expect(exitCode).toBe(1);
     expect(readCommand(words)).toEqual({ lines, exitCode });
   });
 
-  test('who asks for the usage gets it, without the log; a command does need it', () => {
+  test('shows the usage without the log, but needs the log for a command', () => {
     expect(readCommand(['makers', '--help'])).toMatchObject({ exitCode: 0 });
     expect(readCommand(['makers', 'list'])).toMatchObject({ do: 'list' });
     expect(readCommand(['parked', 'list'])).toMatchObject({ do: 'parked' });
@@ -264,7 +264,7 @@ describe('the operator', () => {
     [['makers', 'set', maker, '--orders-per-second', '1.5']],
     [['makers', 'suspend', maker, '--reason', 'x'.repeat(501)]],
     [['makers', 'add', maker, '--because', 'x']],
-  ])('what is wrong with the options of %j is named, and nothing is written', async (words) => {
+  ])('names what is wrong with the options of %j, and writes nothing', async (words) => {
     const before = (await readLog()).length;
     const { lines, exitCode } = await run(...words);
     expect(lines.join()).toMatch(/--burst: |--open-orders: |--orders-per-second: |reason|--because/);
@@ -272,15 +272,15 @@ describe('the operator', () => {
     expect(await readLog()).toHaveLength(before);
   });
 
-  test.each(['cancel-only toString', 'cancel-only', 'constructor'])('`makers %s` is no command', async (words) => {
+  test.each(['cancel-only toString', 'cancel-only', 'constructor'])('does not know `makers %s`', async (words) => {
     const before = (await readLog()).length;
     expect(await run('makers', ...words.split(' '))).toMatchObject({ exitCode: 1 });
     expect(await run('toString', 'suspend', maker)).toMatchObject({ exitCode: 1 });
     expect(await readLog()).toHaveLength(before);
   });
 
-  test('what is no address is named, and an address whose checksum is wrong', async () => {
-    expect((await run('makers', 'add', '0x12', maker)).lines).toEqual(['0x12 is no address: 0x and 40 hex digits']);
+  test('names what is no address, and an address with a wrong checksum', async () => {
+    expect((await run('makers', 'add', '0x12', maker)).lines).toEqual(['0x12 is not an address: 0x and 40 hex digits']);
     const checksummed = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
     for (const good of [checksummed, checksummed.toLowerCase(), `0x${checksummed.slice(2).toUpperCase()}`]) {
       expect(readCommand(['makers', 'history', good])).toMatchObject({ maker: checksummed.toLowerCase() });
@@ -299,12 +299,12 @@ function runProcess(words: readonly string[], settings: Record<string, string>):
   return promise;
 }
 
-test('an archive that does not start ends, and says once why', async () => {
+test('an archive that cannot start exits, and says why once', async () => {
   const [code, said] = await runProcess(['log', 'archive', 'folder', '--follow'], { KAFKA_BROKERS: '' });
   expect({ code, named: String(said).match(/KAFKA_BROKERS/g) }).toEqual({ code: 1, named: ['KAFKA_BROKERS'] });
 });
 
-test('a command that fails ends, also while it is connected to brokers', async () => {
+test('a command that fails exits, even while it is connected to brokers', async () => {
   const settings = { KAFKA_BROKERS: brokers, TOPIC_PREFIX: `${prefix}missing.` };
   expect(await runProcess(['makers', 'add', maker], settings)).toEqual([
     1,

@@ -17,30 +17,29 @@ const usage = [
   'migrate                        brings the schema of the read model up to this build',
   'topics                         creates the topics that are missing',
   'makers add <address> …         puts makers on the whitelist',
-  'makers suspend <address> …     takes their access away for a time; their orders leave the book',
-  'makers remove <address> …      takes them off the whitelist; the same',
+  'makers suspend <address> …     pauses their access; their orders leave the book',
+  'makers remove <address> …      takes them off the whitelist; their orders leave the book',
   'makers set <address> …         gives them limits: --open-orders N --orders-per-second N --burst N',
-  '                               --default: those that are not named are the service’s again',
+  '                               --default: limits that are not named become the service’s again',
   'makers release <address> …     folds makers in quarantine again, once the cause is fixed',
-  'makers cancel-only on|off      whether the service takes no new orders, of anybody',
+  'makers cancel-only on|off      stops new orders of all makers, or takes them again',
   'makers list                    shows every maker with a decision, as the services see it; --json',
   'makers history [<address>]     shows all decisions about a maker, or about the service; --json',
-  '--by WHO --reason WHY          go into the log with each decision; WHO is the user of this machine if not given',
+  '--by WHO --reason WHY          go into the log with each decision; WHO defaults to the user of this machine',
   ...parkedUsage,
   ...archiveUsage,
   ...contractsUsage,
   ...doctorUsage,
 ];
 
-/** What the process provides. */
+/** The id, the time and the user of a command. */
 export interface CommandContext {
   readonly commandId: string;
   readonly nowMs: number;
-  /** The user of the machine. */
   readonly user: string;
 }
 
-/** What the words ask for; the answer where they ask for the usage, or are no command. */
+/** The command that the words ask for; the answer if they ask for the usage, or are no command. */
 export function readCommand(words: readonly string[]): Command | Outcome {
   if (words.includes('--help')) return { lines: usage, exitCode: 0 };
   const command = parseCommand(words);
@@ -81,7 +80,7 @@ export async function runCommand(
   }
 }
 
-/** Every maker with an operator's decision, by address. */
+/** Lists every maker with an operator's decision, by address. */
 async function listMakers(log: Log, prefix: string, isJson: boolean): Promise<string[]> {
   const { makers, service } = await readMakers(log, prefix);
   const isCancelOnly = service?.mode === 'CANCEL_ONLY';

@@ -15,21 +15,21 @@ const foldSettings = {
     max: 10_000,
   }),
   COMMIT_TRANSITIONS_MAX: integer(
-    'Changes of orders in one commit, for which the fold waits. The orders of one maker are never split',
+    'Changes of orders in one commit. At this bound the fold waits for the commit. The orders of one maker are never split',
     5_000,
     { min: 1, max: 10_000 },
   ),
-  COMMIT_FACTS_MAX: integer('Facts in one commit, likewise', 10_000, { min: 1, max: 10_000 }),
+  COMMIT_FACTS_MAX: integer('Facts in one commit, with the same wait', 10_000, { min: 1, max: 10_000 }),
   COMMITS_AT_ONCE_MAX: integer('Commits at once, 20 ms apart or more; partitions that wait share the next one', 2, {
     min: 1,
     max: 100,
   }),
   QUARANTINED_MAKERS_MAX: integer(
-    'Makers in quarantine in the partitions of one process; where a new one would exceed it, the process stops',
+    'Makers in quarantine in the partitions of one process; if a new one would exceed it, the process stops',
     20,
   ),
   HELD_ORDERS_PER_PARTITION_MAX: integer(
-    'Makers and open orders held in memory, for each partition, also by changes that are not committed; one maker may exceed it',
+    'Makers and open orders held in memory for each partition, including uncommitted changes; one maker may exceed it',
     15_000,
   ),
 };

@@ -18,7 +18,7 @@ const signs = (consumer: Partial<ConsumerHealth> = {}, nowMs = 1_001_000): Signs
 });
 
 describe('a projector', () => {
-  test('is alive and ready while all is there, and says what it has', () => {
+  test('is alive and ready while all is well, and reports its lag and its partitions', () => {
     expect(judgeLiveness(signs(), 60_000).isOk).toBe(true);
     expect(judgeReadiness(signs(), 'ok')).toMatchObject({ isOk: true, notes: { lag: '3 messages' } });
     const idle = signs({ assigned: [], lastPollAtMs: 1_001_000 });
@@ -30,7 +30,7 @@ describe('a projector', () => {
     [
       'its claims have not been looked at for long, whatever the looks were answered',
       { ...signs(), claims: { lastLookAtMs: 970_000, waitFor: 'away' } },
-      { loop: 'ok', claims: 'the claims have not been looked at for 31 s' },
+      { loop: 'ok', claims: 'the claims have not been read for 31 s' },
     ],
     ['its loop has failed', signs({ state: 'failed' }), {}],
     ['its loop has stopped', signs({ state: 'stopped' }), {}],
@@ -38,13 +38,13 @@ describe('a projector', () => {
     expect(judgeLiveness(given, 60_000)).toMatchObject({ isOk: false, checks });
   });
 
-  test('is alive while Kafka is away', () => {
+  test('is alive but not ready while Kafka is down', () => {
     const away = signs({ lastTurnAtMs: 1_060_000 }, 1_061_000);
     expect(judgeLiveness(away, 60_000).isOk).toBe(true);
     expect(judgeReadiness(away, 'ok').isOk).toBe(false);
   });
 
-  test('is alive while its claims were looked at half a minute ago, and answered with an error', () => {
+  test('is alive if it looked at its claims within half a minute, even if the look failed', () => {
     const claims = { lastLookAtMs: 972_000, waitFor: 'away' };
     expect(judgeLiveness({ ...signs(), claims }, 60_000).isOk).toBe(true);
   });
@@ -56,13 +56,13 @@ describe('a projector', () => {
       'ok',
       { kafka: 'the consumer loop has failed: the database belongs to another log' },
     ],
-    ['Postgres is away', signs(), 'connection refused', { kafka: 'ok', postgres: 'connection refused' }],
-    ['Kafka is away', signs({}, 1_020_000), 'ok', { kafka: expect.stringMatching(/no broker has answered for 20 s/) }],
+    ['Postgres is down', signs(), 'connection refused', { kafka: 'ok', postgres: 'connection refused' }],
+    ['Kafka is down', signs({}, 1_020_000), 'ok', { kafka: expect.stringMatching(/no broker has answered for 20 s/) }],
     [
       'it has not looked whether anything is free',
-      { ...signs(), claims: { ...signs().claims, waitFor: 'the first looks are not answered yet' } },
+      { ...signs(), claims: { ...signs().claims, waitFor: 'the claims have not been read yet' } },
       'ok',
-      { postgres: 'ok', claims: 'the first looks are not answered yet' },
+      { postgres: 'ok', claims: 'the claims have not been read yet' },
     ],
     [
       'a partition waits to be retried',

@@ -2,7 +2,7 @@ import type { MonotonicMs } from '@makerbook/contracts-primitives';
 import { type Health, healthOf } from '@makerbook/http';
 import type { ConsumerHealth } from '@makerbook/kafka';
 
-/** What the health of the projector is judged by. Times in milliseconds of a clock that never goes back. */
+/** The signs that the projector's health is judged by. Times are milliseconds of a clock that never goes back. */
 export interface Signs {
   readonly monotonicMs: MonotonicMs;
   readonly consumer: ConsumerHealth;
@@ -14,32 +14,28 @@ export interface Signs {
     /** Why the process may own less than its share. */
     readonly waitFor?: string | undefined;
   };
-  /** For each partition owned why its rows wait to be committed, if they do. */
+  /** Why the rows of each owned partition wait to be committed; undefined if they do not. */
   readonly commitsWaiting: Iterable<readonly [partition: number, reason: string | undefined]>;
-  /** Messages between the rows of the partitions owned and the log's end. */
+  /** Messages between the rows of the owned partitions and the log's end. */
   readonly lagMessages: bigint;
 }
 
-/** A broker that has not answered for this long is away. */
+/** A broker that has not answered for this long counts as down. */
 const kafkaSilenceMsMax = 15_000;
 /** Each look at the claims has a time limit of a second or two: a loop that is silent for this long hangs. */
 const claimsSilenceMsMax = 30_000;
 
-/** Is OK where a restart would not help: while both loops go on, whatever they are answered. */
+/** OK while both loops run, whatever answers they get: a restart would not help then. */
 export function judgeLiveness(signs: Signs, silenceMsMax: number): Health {
   const { monotonicMs, consumer, claims } = signs;
   const loop = describeSilence('no fetch has ended', monotonicMs - consumer.lastTurnAtMs, silenceMsMax);
-  const looks = describeSilence(
-    'the claims have not been looked at',
-    monotonicMs - claims.lastLookAtMs,
-    claimsSilenceMsMax,
-  );
+  const looks = describeSilence('the claims have not been read', monotonicMs - claims.lastLookAtMs, claimsSilenceMsMax);
   return healthOf({ loop: describeEnd(signs) ?? loop, claims: looks });
 }
 
 /**
- * Whether facts are being projected: the loop runs, Postgres answers, and no batch and no commit of a partition waits
- * to be retried. A process that owns nothing because others own all is ready.
+ * Ready while facts are projected: the loop runs, Postgres answers, and no batch or commit of a partition waits to be
+ * retried. A process that owns nothing because others own all is ready.
  * @param postgres `ok`, or why it does not answer
  */
 export function judgeReadiness(signs: Signs, postgres: string): Health {
@@ -64,7 +60,7 @@ function describeSilence(what: string, ms: number, msMax: number): string {
   return ms > msMax ? `${what} for ${Math.round(ms / 1000)} s` : 'ok';
 }
 
-/** Undefined while the consumer loop runs. */
+/** Why the consumer loop has ended; undefined while it runs. */
 function describeEnd({ consumer, failure }: Signs): string | undefined {
   if (consumer.state === 'running') return undefined;
   return `the consumer loop has ${consumer.state}${failure === undefined ? '' : `: ${failure}`}`;

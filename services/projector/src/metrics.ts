@@ -9,7 +9,7 @@ export type ProjectorMeters = ReturnType<typeof createMetrics>;
 const secondsBuckets = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5];
 const delayBuckets = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 15, 60];
 const FEED_DELAY =
-  'Until the feed has it, by type: OrderSubmitted from a POST to the first ACTIVE, OrderCancelled from a DELETE, BlockProcessed from the time of the block';
+  'Time until the feed has a fact, by type: OrderSubmitted from a POST to the first ACTIVE, OrderCancelled from a DELETE, BlockProcessed from the time of the block';
 const countBuckets = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000];
 
 /**
@@ -19,13 +19,13 @@ const countBuckets = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_0
 export function createMetrics(unixMs: () => UnixMs) {
   const { counter, histogram, gauge } = createInstruments('projector');
   const commitFacts = histogram('commit_facts', 'Facts committed at once', countBuckets);
-  const commit = histogram('commit_duration_seconds', 'Time of a commit, with its wait for others', secondsBuckets);
+  const commit = histogram('commit_duration_seconds', 'Time of a commit, with waiting for others', secondsBuckets);
   const publish = histogram('publish_duration_seconds', 'Time to publish a batch', secondsBuckets);
   const delay = histogram('feed_delay_seconds', FEED_DELAY, delayBuckets);
   const facts = counter('facts_total', 'Facts folded and committed, by type');
   const transitions = counter(
     'transitions_total',
-    'What happened to orders and makers, by kind, and the status or reason that it led to',
+    'Transitions of orders and makers, by kind, and by the new status or the reason',
   );
   const messages = counter('feed_messages_total', 'Feed messages published');
   const parked = counter('parked_messages_total', 'Messages parked');
@@ -48,7 +48,7 @@ export function createMetrics(unixMs: () => UnixMs) {
       publish.record(tookMs / 1000);
       messages.add(count);
     },
-    /** The messages of the facts have been published for the first time. */
+    /** Call it when the messages of the facts are published for the first time. */
     fed: (published: readonly LoggedFact[]) => {
       for (const { fact, timeMs } of published) {
         const { type } = fact;
@@ -58,21 +58,21 @@ export function createMetrics(unixMs: () => UnixMs) {
     activated: (orders: Changes['activated']) => {
       for (const { acceptedAtMs } of orders) delay.record(secondsSince(acceptedAtMs), { type: 'OrderSubmitted' });
     },
-    /** A partition was taken: assigned, or taken again after a failure. */
+    /** Call it when a partition is taken: assigned, or again after a failure. */
     taken: () => taken.add(1),
     parked: () => parked.add(1),
     pruned: (rows: number) => pruned.add(rows),
     /**
      * Starts the gauges.
-     * @param states of the partitions owned
-     * @param lag messages between the rows and the log's end, by partition
+     * @param states the states of the owned partitions
+     * @param lag messages between the rows and the log's end, keyed by partition
      */
     observe: (states: () => readonly PartitionState[], lag: () => ReadonlyMap<number, bigint>) => {
       const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
       gauge('lag_messages', 'Messages between the rows and the end of the log, by partition', () =>
         Array.from(lag(), ([partition, waiting]) => [Number(waiting), { partition }]),
       );
-      gauge('lag_seconds', 'Age of the newest committed fact where facts are waiting, else 0; by partition', () =>
+      gauge('lag_seconds', 'Age of the newest committed fact while facts wait, else 0; by partition', () =>
         Array.from(lag(), ([partition, waiting]) => {
           const newest = newestFactMs.get(partition);
           return [waiting === 0n || newest === undefined ? 0 : secondsSince(newest), { partition }];
@@ -94,7 +94,7 @@ export function createMetrics(unixMs: () => UnixMs) {
   };
 }
 
-/** @param happened as `Changes.kinds` has it */
+/** @param happened a key of `Changes.kinds` */
 function labelsOf(happened: string) {
   const [kind = '', outcome = ''] = happened.split(':');
   return { kind, outcome };

@@ -4,7 +4,7 @@ import type { FoldSettings } from './env.js';
 import type { ProjectorMeters } from './metrics.js';
 import type { ProjectionStore } from './store/open-store.js';
 
-/** What the flow of a partition works with. */
+/** The parts that the flow of a partition works with. */
 export interface ProjectorParts {
   readonly settings: FoldSettings;
   readonly topics: TopicNames;

@@ -57,7 +57,7 @@ async function ask(projector: RunningProjector, path: string) {
 }
 
 describe('a running projector', () => {
-  test('projects what is appended, and says that it is alive, ready, and what it did', async () => {
+  test('projects what is appended, and says that it is alive and ready, and what it did', async () => {
     const projector = await start();
     await appender.append([submitted(0), submitted(1)]);
     await projected(2n);
@@ -69,7 +69,7 @@ describe('a running projector', () => {
       notes: { assigned: `${testPartitions} partitions` },
     });
     expect((await ask(projector, '/livez')).status).toBe(200);
-    // The lag counts what is not handled to the end: the feeds of a commit too.
+    // The lag also counts messages that are handled and not committed yet.
     await until(async () =>
       /^projector_lag_messages\{partition="1"\} 0/m.test((await ask(projector, '/metrics')).text),
     );
@@ -81,7 +81,7 @@ describe('a running projector', () => {
     expect(text).toMatch(/^projector_parked_messages_total 0$/m);
   });
 
-  test('sets aside what it cannot read, with the reason, and goes on with the rest', async () => {
+  test('parks what it cannot read, with the reason, and goes on with the rest', async () => {
     const projector = await start();
     const elsewhere = makersOf((partition + 1) % testPartitions, testPartitions, 1)[0] ?? maker;
     const unreadable = { ...submitted(2), value: Buffer.from('{"no":"order"}') };
@@ -115,7 +115,7 @@ describe('a running projector', () => {
     expect((await ask(projector, '/readyz')).status).toBe(200);
   });
 
-  test('is alive and not ready while Postgres or Kafka is away at its start, and begins once both are back', async () => {
+  test('is alive and not ready while Postgres or Kafka is down at its start, and begins once both are back', async () => {
     const opsPort = await findFreePort();
     const gates = {
       postgres: await openTcpGate(here.databaseUrl),
@@ -146,7 +146,7 @@ describe('a running projector', () => {
     }
   });
 
-  test('refuses to start where topics are missing or have other partitions, and says so', async () => {
+  test('refuses to start if topics are missing or have other partitions, and says so', async () => {
     environment['PARTITIONS'] = String(testPartitions + 1);
     await expect(start()).rejects.toMatchObject({ name: 'TopicMismatch' });
     environment['TOPIC_PREFIX'] = `${here.prefix}nowhere.`;

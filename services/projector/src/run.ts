@@ -17,12 +17,12 @@ import { claimWork } from './store/claim-work.js';
 import { openProjectionStore } from './store/open-store.js';
 import { usedTopics } from './used-topics.js';
 
-/** Hashes are looked for maker by maker. */
+/** Long, because hashes are looked for maker by maker. */
 const PRUNE_INTERVAL_MS = 600_000;
-/** Well below what makes a claim expire. */
+/** Well below the time after which a claim expires. */
 const CLAIM_TIMEOUT_MS = 500;
 
-/** With it a look at the claims stays below what makes a claim expire. */
+/** A look at the claims waits so long for a broker, and still ends before a claim expires. */
 const KAFKA_TIMEOUT_MS = 1_000;
 
 /** A running projector. */
@@ -31,8 +31,8 @@ export interface RunningProjector extends Running {
 }
 
 /**
- * Starts the projector: checks the schema and the topics, and projects the partitions that this process gets until
- * `stop`. While Postgres or Kafka is away, it waits: it is alive, and not ready.
+ * Starts the projector. Checks the schema and the topics, and projects the partitions that this process gets until
+ * `stop`. While Postgres or Kafka is down, it waits: it is alive, and not ready.
  * @throws SchemaMismatch, PostgresRefused, TopicMismatch
  */
 export function runProjector(settings: ProjectorSettings, telemetry: Telemetry): Promise<RunningProjector> {
@@ -119,7 +119,7 @@ export function runProjector(settings: ProjectorSettings, telemetry: Telemetry):
 function connect(settings: ProjectorSettings, { logger }: Telemetry, onStop: Starting['onStop']) {
   const toPostgres: PostgresOptions = {
     ...postgresConnection(settings),
-    // What a crash of Postgres takes back is folded again.
+    // Commits that a crash of Postgres loses are folded again.
     synchronousCommit: 'off',
     looksUpOnly: true,
     onConnectionLost: (error) => logger.warn({ reason: error.message }, 'a connection to Postgres was lost'),
@@ -131,7 +131,7 @@ function connect(settings: ProjectorSettings, { logger }: Telemetry, onStop: Sta
     applicationName: 'makerbook-projector',
   });
   onStop(postgres.close);
-  // Looks at the claims wait for nothing else.
+  // Looks at the claims wait for no other statement.
   const claims = connectPostgres({
     ...toPostgres,
     poolMax: 1,
@@ -145,7 +145,7 @@ function connect(settings: ProjectorSettings, { logger }: Telemetry, onStop: Sta
   return { postgres, claims, log };
 }
 
-/** True where any broker answers, whatever it says. */
+/** True if any broker answers, whatever it says. */
 function isThere(log: Log, topic: string): Promise<boolean> {
   const asked = log.partitionsOf(topic, { timeoutMs: KAFKA_TIMEOUT_MS });
   return asked.then(
@@ -177,7 +177,9 @@ async function verifyParts({
   });
 }
 
-/** Messages between the rows and the log's end: the rows are behind the batches that the consumer loop has given. */
+/**
+ * Messages between the rows and the log's end, by partition. The rows are behind what the consumer loop has handed out.
+ */
 function lagOf({ owned }: Projector, consumer: PartitionConsumer): ReadonlyMap<number, bigint> {
   const positions = consumer.positions();
   return new Map(

@@ -12,7 +12,7 @@ const hashers = createRequestHashers({ ...exampleDomain, verifyingContract: exam
 
 const { issuedAt } = examples.listQuery;
 
-/** Has a signed request answered so, and notes the salts that may be used again. */
+/** Answers a signed request with this reply. Notes the salts that may be used again. */
 async function answer(reply: Reply, taken: Taken = { kind: 'taken', remaining: 3 }) {
   const query = new URLSearchParams({ ...examples.listQuery, issuedAt: String(issuedAt) });
   const request = parseListRequest(query, hashers);
@@ -40,9 +40,9 @@ async function answer(reply: Reply, taken: Taken = { kind: 'taken', remaining: 3
   return { answered, isAsked, released, salt: request.salt };
 }
 
-describe('the salt of a signed request', () => {
+describe('a signed request', () => {
   test.each(Object.keys(problemKinds) as ProblemCode[])(
-    'is given back after %s only where the same request may come again',
+    'gets its salt back after %s only if it may be sent again',
     async (code) => {
       const { released, salt } = await answer({ code, detail: 'because' });
       const isToComeAgain = code === 'unavailable' || code === 'rate_limited';
@@ -50,23 +50,23 @@ describe('the salt of a signed request', () => {
     },
   );
 
-  test('is used up by an answer', async () => {
+  test('uses up its salt if it is answered', async () => {
     expect(await answer(okText('here'))).toMatchObject({ answered: { body: 'here' }, released: [] });
   });
 
-  test('is not given back by a replay of it, which nobody answers', async () => {
+  test('is refused as a replay, and its salt is not given back', async () => {
     const replayed = await answer(okText('here'), { kind: 'used' });
     expect(replayed).toMatchObject({ answered: { code: 'request_replayed' }, isAsked: false, released: [] });
   });
 
-  test('is not asked for beyond the budget of its maker, who is told when to come again', async () => {
+  test('is refused beyond the budget of its maker, and the answer says when to come again', async () => {
     const refused = await answer(okText('here'), { kind: 'rate_limited', remaining: 0, retryAfterMs: 900 });
     const headers = { 'Retry-After': '1', RateLimit: '"lists"; r=0; t=1' };
     expect(refused).toMatchObject({ answered: { code: 'rate_limited', headers }, isAsked: false });
   });
 });
 
-test('what the contract of another maker says is unavailable while the chain does not answer', async () => {
+test('a signature that only a contract could accept is unavailable while the chain does not answer', async () => {
   const digest = new Uint8Array(32).fill(1);
   const signature = signDigest(digest, new Uint8Array(32).fill(7));
   const maker = `0x${'aa'.repeat(20)}` as const;
@@ -77,7 +77,7 @@ test('what the contract of another maker says is unavailable while the chain doe
   expect(await admitRequest(request, rules, 100, asker)).toMatchObject({ code: 'unavailable' });
 });
 
-test('a key reads for the maker that the request names, what it may read and nothing else', async () => {
+test('a key reads only what it may read, for the maker that the request names', async () => {
   const digest = new Uint8Array(32).fill(1);
   const secret = new Uint8Array(32).fill(7);
   const key = addressOfKey(secret);

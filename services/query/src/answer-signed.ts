@@ -20,29 +20,29 @@ const SECONDS_PER_YEAR = 31_536_000n;
 
 export interface SignedParts {
   readonly rules: AdmissionRules;
-  /** True once the whitelist was read: until then it cannot refuse a maker. */
+  /** True once the whitelist was read. Until then no maker can be refused. */
   readonly isWhitelistKnown: () => boolean;
   readonly replays: ReplayGuard;
-  /** Signed requests of one maker. */
+  /** The budget of signed requests of one maker. */
   readonly budget: Budget;
-  /** Undefined where Postgres is away. */
+  /** Resolves to undefined while Postgres is down. */
   readonly readState: (maker: Hex) => Promise<ListState | undefined>;
   readonly unixMs: () => UnixMs;
-  /** Counts a request whose replay only this process could have noticed. */
+  /** Counts a request that this process alone has checked for a replay. */
   readonly checkedLocally: () => void;
 }
 
-/** The maker who asks, and what is known of its list when the request was admitted. */
+/** The maker who asks, and the state of its list when the request was admitted. */
 export interface Asker extends Admitted {
   readonly state: ListState | undefined;
   readonly nowSeconds: number;
-  /** What is left of its budget of signed requests; undefined while Redis is away. */
+  /** Signed requests left in the maker's budget. Undefined while Redis is down. */
   readonly listsLeft?: number | undefined;
 }
 
 /**
  * Answers a signed request of a maker. Checks in order: time window, signature, whitelist, replay, the maker's budget.
- * A request that was refused for its budget, or is answered `unavailable`, may be sent again unchanged.
+ * After `rate_limited` or `unavailable` the same request may be sent again unchanged.
  */
 export async function answerSigned(
   { describe, client, charge }: Pick<ApiRequest, 'describe' | 'client' | 'charge'>,
@@ -83,49 +83,48 @@ export const listUnknown = unavailable(
 export const rowsAreAway = unavailable('the store of orders does not answer; try again');
 export const logIsAway = unavailable('the log does not answer; try again');
 
-/** How many of the maker's own writes an answer may not show yet; undefined where that is not known. */
+/** Tells how many of the maker's own writes an answer may not show yet. An undefined lag is unknown. */
 export function lagHeader(lag: number | undefined): ReplyHeaders {
   return lag === 0 ? {} : { 'X-Read-Lag': lag === undefined ? 'unknown' : String(lag) };
 }
 
-/** Returns no headers while Redis is away, because the budget is unknown. */
+/** Returns no headers while Redis is down, because the budget is unknown. */
 function describeBudget(budget: Budget, maker: Hex, taken: Exclude<Taken, { kind: 'used' }>): ReplyHeaders {
   if (taken.kind === 'takenLocally') return {};
   const retryAfterMs = taken.kind === 'rate_limited' ? taken.retryAfterMs : undefined;
   return rateHeaders('lists', [{ maker, budget }], [taken.remaining], retryAfterMs);
 }
 
-/** A request that its maker has signed. */
+/** A request that is signed by its maker, or by a key of that maker. */
 export interface SignedRequest {
   /** Unix seconds; any uint256. */
   readonly issuedAt: bigint;
-  /** The domain's salt, padded to 32 bytes on the left; 64 hex digits after 0x, lowercase. */
+  /** The domain's salt, left-padded to 32 bytes: 0x and 64 lowercase hex digits. */
   readonly salt: Hex;
-  /** Hex bytes; whether they are a signature is checked later. */
+  /** Hex bytes. A later check tells whether they are a signature. */
   readonly signature: Hex;
-  /** The maker, where the request names it: a contract has no key by which it could be known. */
+  /** The maker, if the request names it. A contract must be named: no signature recovers to its address. */
   readonly maker: Hex | undefined;
-  /** What it reads: a key of the maker needs the right to it. */
+  /** What the request reads. A key of the maker needs the right to read it. */
   readonly reads: ReadRight;
   /** The EIP-712 digest that was signed: 32 bytes. */
   readonly digest: () => Uint8Array;
 }
 
-/** The rules for signed requests. */
 interface AdmissionRules {
   readonly requestTtlSeconds: number;
   readonly clockSkewSeconds: number;
   /** True if the maker is, or once was, on the whitelist. */
   readonly isKnown: (maker: Hex) => boolean;
-  /** Whether a key may read this for the maker. */
+  /** True if the key may read this for the maker. */
   readonly mayRead: (maker: Address, key: Address, what: ReadRight) => boolean;
-  /** Undefined where keys alone sign. */
+  /** Undefined if contracts cannot sign. */
   readonly askWallets?: AskWallets | undefined;
 }
 
 const doingOf = { list: 'list', stream: 'stream', history: 'read the history' } as const;
 
-/** Who asks. */
+/** The maker for whom a request is admitted. */
 interface Admitted {
   readonly maker: Address;
   /** The key that has signed for the maker. */
@@ -133,9 +132,10 @@ interface Admitted {
 }
 
 /**
- * Checks a request at `nowSeconds`: time window, signature, whitelist, in this order. The maker is the signer, unless
- * the request names another one: then it may be a key that reads for that one, else that one's contract is asked, if it
- * is on the whitelist. The check for a replay comes afterwards, because it stores the salt.
+ * Checks a request at `nowSeconds`: time window, signature, whitelist, in this order. The maker is the signer unless
+ * the request names another maker. The signer may then be a key that reads for that maker. If it is not, the maker's
+ * contract is asked, provided the maker is on the whitelist. The check for a replay comes afterwards, because it stores
+ * the salt.
  */
 export async function admitRequest(
   request: SignedRequest,
@@ -151,7 +151,7 @@ export async function admitRequest(
   if (-ageSeconds > BigInt(rules.clockSkewSeconds)) {
     const detail = `issuedAt is more than ${rules.clockSkewSeconds} s ahead of the clock here (${nowSeconds})`;
     const remedy =
-      -ageSeconds > SECONDS_PER_YEAR ? 'it is Unix seconds, not milliseconds' : 'take 1 or 2 s off your clock';
+      -ageSeconds > SECONDS_PER_YEAR ? 'it is Unix seconds, not milliseconds' : 'subtract 1 or 2 s from issuedAt';
     return { code: 'request_expired', detail: `${detail}; ${remedy}` };
   }
   const digest = request.digest();

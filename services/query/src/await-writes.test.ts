@@ -7,7 +7,7 @@ const stateOf = (version: bigint, unsettled: readonly string[] = []): ListState 
   return { version, unsettled, isUnsure: false, cancelAt: 0 };
 };
 
-/** Timers by hand: `pass` does what is due, and lets what follows from it happen. */
+/** Timers that a test moves on. `pass` runs those that are due, and lets their effects happen. */
 function stage(read: () => ListState | undefined | Promise<ListState | undefined>) {
   let nowMs = 0;
   const timers = new Set<{ atMs: number; work: () => void }>();
@@ -35,7 +35,7 @@ function stage(read: () => ListState | undefined | Promise<ListState | undefined
   return { watch, reads, pass, timers };
 }
 
-/** Shows what has become of a promise so far. */
+/** Shows how a promise has settled so far. */
 function follow<T>(promise: Promise<T>): { value?: T; error?: unknown } {
   const seen: { value?: T; error?: unknown } = {};
   promise.then(
@@ -46,13 +46,13 @@ function follow<T>(promise: Promise<T>): { value?: T; error?: unknown } {
 }
 
 describe('a maker’s writes', () => {
-  test('are not waited for where none is unsettled', async () => {
+  test('are not waited for if all are settled', async () => {
     const { watch, reads } = stage(() => undefined);
     expect(await watch.awaitSettled(maker, stateOf(1n))).toEqual(stateOf(1n));
     expect(reads).toEqual([]);
   });
 
-  test('are waited for until none of them is left, and then the state is the newest', async () => {
+  test('are waited for until all are settled, and then the state is the newest', async () => {
     let now = stateOf(1n, ['a', 'b']);
     const { watch, pass, timers } = stage(() => now);
     const seen = follow(watch.awaitSettled(maker, now));
@@ -67,7 +67,7 @@ describe('a maker’s writes', () => {
     expect(timers.size).toBe(0);
   });
 
-  test('that came later hold nobody up', async () => {
+  test('that came later are not waited for', async () => {
     let round = 0;
     const { watch, pass } = stage(() => {
       round += 1;
@@ -78,7 +78,7 @@ describe('a maker’s writes', () => {
     expect(seen.value).toEqual(stateOf(2n));
   });
 
-  test('are given up after the longest wait, and those that are left are named', async () => {
+  test('are waited for only up to the limit, and the unsettled ones are named', async () => {
     const { watch, pass, reads } = stage(() => stateOf(2n, ['b', 'c', 'later']));
     const seen = follow(watch.awaitSettled(maker, stateOf(1n, ['a', 'b', 'c'])));
     await pass(990);
@@ -88,7 +88,7 @@ describe('a maker’s writes', () => {
     expect(seen.value).toEqual(stateOf(2n, ['b', 'c']));
   });
 
-  test('are not waited for any more once Postgres has gone, nor after a bug', async () => {
+  test('are no longer waited for once Postgres is gone, or after a bug', async () => {
     const gone = stage(() => undefined);
     const seen = follow(gone.watch.awaitSettled(maker, stateOf(1n, ['a'])));
     await gone.pass(30);

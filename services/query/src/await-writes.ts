@@ -4,18 +4,18 @@ import type { ListState } from './store/read-lists.js';
 
 export interface WriteWatch {
   /**
-   * Waits until none of the writes that `begun` names is unsettled any more. Returns the newest state, with those of
-   * them that are left after the longest wait; undefined where Postgres went away. What the maker writes meanwhile is
-   * not waited for.
+   * Waits until the writes that `begun` names are settled, or until the longest wait is over. Returns the newest state,
+   * with the writes of `begun` that are still unsettled. Undefined if Postgres went down. Does not wait for what the
+   * maker writes meanwhile.
    */
   awaitSettled(maker: Hex, begun: ListState): Promise<ListState | undefined>;
 }
 
 export interface WriteWatchOptions {
-  /** Undefined where Postgres is away. */
+  /** Resolves to undefined while Postgres is down. */
   readonly readState: (maker: Hex) => Promise<ListState | undefined>;
   readonly waitMsMax: number;
-  /** Does the work after the time, unless it is called off. Default: a timer of this process. */
+  /** Runs the work after a delay, unless it is cancelled. Default: a timer of this process. */
   readonly after?: After;
 }
 

@@ -11,7 +11,7 @@ const maker: Hex = `0x${'a1'.repeat(20)}`;
 const own = partitionOf(maker, partitions);
 const inside = { orderHash: `0x${'01'.repeat(32)}` as Hex, rank: 3, blockNumber: -1, logIndex: -1 };
 
-/** A deployment whose maker's partition has facts from `first` on; the rows have all, or as far as is said. */
+/** A deployment whose maker's partition has facts from `first` on. The rows have all, unless `here` says less. */
 function deploy({ first = 1n, facts = 5, seed = 1 } = {}) {
   const log = new LogInMemory({ partitions });
   for (let n = 0; n < facts; n += 1) {
@@ -61,7 +61,7 @@ const places: HistoryPlace[] = [
 ];
 
 describe('a cursor', () => {
-  test.each(places)('names its partition and log, and the place: %j', async (place) => {
+  test.each(places)('names its partition, its log and the place %j', async (place) => {
     const { cursorOf, codeOf } = deploy();
     const text = await cursorOf(place);
     expect(parseCursor(text)).toEqual({ partition: own, log: expect.any(String), place });
@@ -69,15 +69,15 @@ describe('a cursor', () => {
     expect(await codeOf(text)).toBeUndefined();
   });
 
-  test('holds at another process, and after a restore, which has each record at its offset and with its time', async () => {
+  test('is valid at another process or after a restore, if the log has the same records', async () => {
     expect(await deploy().codeOf(await deploy().cursorOf({ offset: 6n }))).toBeUndefined();
   });
 
-  test('of another log is gone, wherever it is in that, unless it is of before the first record', async () => {
+  test('of another log is gone, unless it is from before the first record', async () => {
     const other = deploy({ seed: 2, facts: 40 });
     const codes = [0n, 1n, 2n, 6n, 30n].map(async (offset) => deploy().codeOf(await other.cursorOf({ offset })));
     expect(await Promise.all(codes)).toEqual([undefined, undefined, 'gone', 'gone', 'gone']);
-    // Here there were records before that place.
+    // This log has records before that place.
     const behind = await deploy({ seed: 2, first: 4n }).cursorOf({ offset: 4n });
     expect([behind, await deploy().codeOf(behind)]).toEqual([`${own}:-:4`, 'gone']);
   });
@@ -88,7 +88,7 @@ describe('a cursor', () => {
     expect(await codeOf(text)).toBe('invalid_request');
   });
 
-  test('that is ahead of the rows waits for them, though the log has it', async () => {
+  test('that is ahead of the rows waits for them, even if the log has it', async () => {
     const { here, codeOf, cursorOf } = deploy();
     const ahead = await Promise.all([{ offset: 4n, entry: inside }, { offset: 5n }].map(cursorOf));
     const there = await Promise.all([{ offset: 3n, entry: inside }, { offset: 4n }].map(cursorOf));
@@ -103,7 +103,7 @@ describe('a cursor', () => {
     expect(await Promise.all(ahead.map((text) => codeOf(text)))).toEqual([undefined, undefined]);
   });
 
-  test('is ahead of rows that are empty, at a process that knows no name yet', async () => {
+  test('waits while the rows are empty, whether or not the log has records', async () => {
     const text = await deploy().cursorOf({ offset: 3n });
     const { here, codeOf } = deploy();
     here.nextOffset = 0n;
@@ -111,7 +111,7 @@ describe('a cursor', () => {
     expect(await deploy({ facts: 0 }).codeOf(text)).toBe('unavailable');
   });
 
-  test('is judged by what is known while Postgres is away, and needs the log once', async () => {
+  test('is judged by what is known while Postgres is down, and needs the log only once', async () => {
     const { here, codeOf, cursorOf } = deploy();
     const text = await cursorOf({ offset: 3n });
     Object.assign(here, { isPostgresAway: true, isKafkaAway: true });

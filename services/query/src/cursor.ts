@@ -5,17 +5,17 @@ import type { PartitionClockRow } from '@makerbook/postgres';
 import { logIsAway, rowsAreAway } from './answer-signed.js';
 import type { HistoryPlace } from './store/read-histories.js';
 
-/** A place among all that happened to the orders of a maker, and the log that it is a place of. */
+/** A place in the history of a maker's orders, and the log that it belongs to. */
 export interface Cursor {
   readonly partition: number;
-  /** The name of the log's partition; `-` before its first record, which is the same place in every log. */
+  /** The name of the log's partition. `-` stands for the place before its first record, the same in every log. */
   readonly log: string;
   readonly place: HistoryPlace;
 }
 
 const NO_RECORD = '-';
 
-/** @param text of the form that the interface demands */
+/** Parses a cursor. @param text in the form that the interface demands */
 export function parseCursor(text: string): Cursor {
   const [partition, log = NO_RECORD, offset = '0', orderHash, rank, blockNumber, logIndex] = text.split(':');
   const entry = orderHash !== undefined && {
@@ -35,11 +35,11 @@ export interface CursorSources {
 
 export type Cursors = ReturnType<typeof openCursors>;
 
-/** Makes and judges the cursors of lists, histories and streams. */
+/** Creates and checks the cursors of lists, histories and streams. */
 export function openCursors({ log, topic, rows }: CursorSources, partitions: number) {
   const names = new Map<number, LogName>();
 
-  /** The name of the log's partition, if it has a record before the offset. Undefined while the log does not answer. */
+  /** Names the log's partition if it has a record before the offset. Undefined while the log does not answer. */
   async function nameBefore(
     partition: number,
     offset: bigint,
@@ -53,7 +53,7 @@ export function openCursors({ log, topic, rows }: CursorSources, partitions: num
   }
 
   return {
-    /** The cursor of a place to which the rows have come; undefined while the log does not answer. */
+    /** The cursor of a place that the rows have reached. Undefined while the log does not answer. */
     async cursorOf(partition: number, place: HistoryPlace): Promise<string | undefined> {
       const named = await nameBefore(partition, endOf(place));
       if (named === undefined) return undefined;
@@ -63,13 +63,13 @@ export function openCursors({ log, topic, rows }: CursorSources, partitions: num
     },
 
     /**
-     * Refuses a cursor of a maker that is of another log, of another partition, or ahead of what is known here.
-     * @param knownTo how far the log is known while Postgres is away; else nothing is judged then
+     * Refuses a maker's cursor if it belongs to another log or partition, or is ahead of what is known here.
+     * @param knownTo how far the log is known while Postgres is down; without it every cursor is refused then
      */
     async refuse({ partition, log, place }: Cursor, maker: Hex, knownTo?: bigint): Promise<Refusal | undefined> {
       const own = partitionOf(maker, partitions);
       if (partition !== own) {
-        const message = `is of partition ${partition}, and the maker's is ${own}: begin without one`;
+        const message = `is of partition ${partition}, but the maker's is ${own}: start without a cursor`;
         return refuseFields([{ path: ['cursor'], message }]);
       }
       const clocks = await unlessAway(rows.readPartitionClocks());
@@ -85,10 +85,10 @@ export function openCursors({ log, topic, rows }: CursorSources, partitions: num
   };
 }
 
-/** Behind the last fact of which a part lies before the place. */
+/** The offset behind the last fact that lies, at least in part, before the place. */
 function endOf({ offset, entry }: HistoryPlace): bigint {
   return entry === undefined ? offset : offset + 1n;
 }
 
-const ofAnotherLog: Refusal = { code: 'gone', detail: 'the cursor is of another log: begin without one' };
+const ofAnotherLog: Refusal = { code: 'gone', detail: 'the cursor belongs to another log: start without a cursor' };
 const isAhead = unavailable('the cursor is ahead of what is known here; try again');

@@ -6,7 +6,7 @@ import type { HistoryEntry, OrderChange } from './store/read-histories.js';
 
 type FillEntry = Extract<HistoryEntry, { happened: 'FILLED' }>;
 
-/** A fact, and when it was written to the log. */
+/** A fact, and the time when it was written to the log. */
 export interface LoggedFact {
   readonly fact: MakerEvent;
   readonly loggedAtMs: number;
@@ -14,7 +14,7 @@ export interface LoggedFact {
 
 export type FactsByOffset = ReadonlyMap<bigint, LoggedFact>;
 
-/** Reads the facts of entries. Undefined where the log does not answer, or does not hold one of them. */
+/** Reads the facts that led to entries. Undefined if the log does not answer, or lacks one of them. */
 export async function readFacts(
   log: Pick<Log, 'readRecords'>,
   from: { readonly topic: string; readonly partition: number },
@@ -31,7 +31,7 @@ export async function readFacts(
   return facts.size === offsets.length ? facts : undefined;
 }
 
-/** Describes an entry by its fact. @param order of the entry, where it is known: a fill may not name its tokens */
+/** Describes an entry by its fact. @param order the entry's order, if known: a fill may not name its tokens */
 export function describeEntry(entry: HistoryEntry, facts: FactsByOffset, order?: OrderBody): TimelineEntry {
   const { fact, loggedAtMs } = factOf(entry, facts);
   const at = { position: `${entry.partition}:${entry.logOffset}`, loggedAtMs };
@@ -68,7 +68,7 @@ export function describeEntry(entry: HistoryEntry, facts: FactsByOffset, order?:
   };
 }
 
-/** What the log says of a fill, and the block of the reading that tells of it. */
+/** Finds a fill in the log's fact about it, with the block of that fact. */
 export function fillOf({ partition, logOffset, blockNumber, logIndex }: FillEntry, facts: FactsByOffset) {
   const { fact } = factOf({ partition, logOffset }, facts);
   const observed = fact.type === 'MakerObserved' ? fact : undefined;
@@ -91,7 +91,7 @@ export function statusOf({
   reason,
   cappedUntil,
 }: OrderChange): Pick<OrderReport, 'status' | 'reason' | 'waitsFor' | 'cappedUntil'> {
-  // Postgres holds a reason to what it is the reason of.
+  // A check in Postgres allows only these reasons for REMOVED.
   if (happened === 'REMOVED') return { status: reason as OrderReport['status'] };
   const capped = cappedUntil === 0 ? {} : { cappedUntil };
   if (status === 'VALIDATING' && reason !== null) {

@@ -14,7 +14,7 @@ const environment = {
 const describe = (given: Record<string, string> = {}) =>
   describeService(readSettings(querySettings, { ...environment, ...given }));
 
-test('the info holds to its schema, and names the domain that orders are signed in', () => {
+test('the info matches its schema, and names the domain that orders are signed in', () => {
   const answer = { ...describe(), serverTime: 1_800_000_000, block: { number: 7, timestamp: 1_799_999_999 } };
   expect(info.parse(answer)).toEqual(answer);
   const domain = {
@@ -63,7 +63,7 @@ test.each([
   ['BODY_BYTES_MAX', 'bodyBytesMax'],
   ['HEADER_BYTES_MAX', 'headerBytesMax'],
   ['ROUTING_GRACE_SECONDS', 'gracePeriodSeconds'],
-] as const)('%s is %s of the limits', (name, path) => {
+] as const)('%s sets %s of the limits', (name, path) => {
   const other = Number(querySettings[name].fallback) + 1;
   expect(describe().limits).toHaveProperty(path, other - 1);
   expect(describe({ [name]: String(other) }).limits).toHaveProperty(path, other);

@@ -11,7 +11,7 @@ import type { QuerySettings } from './env.js';
 
 const AGE_SECONDS_MAX = 1;
 
-/** GET …/info. The block is read once a second at most, however many ask. */
+/** GET …/info. Reads the block at most once a second, however many clients ask. */
 export function createInfoRoute(
   settings: QuerySettings,
   { readBlock, unixMs }: { readonly readBlock: () => Promise<Info['block']>; readonly unixMs: () => UnixMs },
@@ -29,23 +29,23 @@ export function createInfoRoute(
   };
 }
 
-/** The newest block that all of the partitions have folded; null while one has folded none. */
+/** The newest block that all partitions have folded. Null while one of them has folded none. */
 export function foldedBlock(clocks: readonly PartitionClockRow[], partitions: number): Info['block'] {
   const blocks = clocks.flatMap(({ block }) => block ?? []);
   if (blocks.length < partitions) return null;
-  // Both only grow, so the least of each is of the partition that is furthest behind.
+  // Both only grow, so the least of each belongs to the partition that is furthest behind.
   const least = (key: 'number' | 'timestamp') => Math.min(...blocks.map((block) => block[key]));
   return { number: least('number'), timestamp: least('timestamp') };
 }
 
-/** The routes of the documents: OpenAPI, AsyncAPI, and the page with its files. @throws where a file is missing */
+/** The routes of the documents: OpenAPI, AsyncAPI, and the page with its files. @throws if a file is missing */
 export function createDocumentRoutes(settings: QuerySettings): Route[] {
   const bookTopic = topicNames(settings.TOPIC_PREFIX).book;
   const documents = createDocuments({ info: describeService(settings), bookTopic, partitions: settings.PARTITIONS });
   return documents.map(serveDocument);
 }
 
-/** What a maker needs to sign and to call, out of the settings: GET …/info without clock and block. */
+/** What a maker needs to sign and to call, read from the settings: GET …/info without clock and block. */
 export function describeService(settings: QuerySettings): Omit<Info, 'serverTime' | 'block'> {
   const { serviceName, chainId, verifyingContract } = signingDomain(settings);
   const domain = { ...typedDataDomain(signingDomain(settings)), chainId };

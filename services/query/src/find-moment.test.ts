@@ -6,7 +6,7 @@ import { findMoment, momentOf } from './find-moment.js';
 
 const place = { topic: 'log', partition: 0 };
 
-/** A log with these blocks; a null is a fact that is none. */
+/** A log with these blocks. A null stands for a fact that is no block. */
 function logOf(blocks: readonly (number | null)[]) {
   const log = new LogInMemory({ partitions: 1 });
   for (const number of blocks) {
@@ -19,12 +19,12 @@ function logOf(blocks: readonly (number | null)[]) {
   }
   return log.connect();
 }
-/** @param end how far the rows have come: as far as the log, unless given */
+/** @param end the offset that the rows have reached; default: the end of the log */
 const find = (blocks: readonly (number | null)[], at: string, end = blocks.length) =>
   findMoment(logOf(blocks), place, momentOf(at), BigInt(end));
 
-describe('the offset behind a moment', () => {
-  test('of a block is that behind its record, or behind the newest one before it, however far apart blocks are', async () => {
+describe('the offset of a moment', () => {
+  test('that is a block comes after its record or the newest earlier one, however far apart blocks are', async () => {
     expect(await find([], '0')).toMatchObject({ code: 'unavailable' });
     const gaps = fc.array(fc.record({ facts: fc.nat(30), skipped: fc.nat(2) }), { minLength: 1, maxLength: 60 });
     await fc.assert(
@@ -42,12 +42,12 @@ describe('the offset behind a moment', () => {
     );
   });
 
-  test('of a position is that behind its fact, in the partition of the maker', async () => {
+  test('that is a position comes after its fact, only in the maker’s partition', async () => {
     expect(await find([null, null], '0:1')).toBe(2n);
     expect(await find([null, null], '1:0')).toMatchObject({ code: 'invalid_request' });
   });
 
-  test('is waited for where the rows have not come so far, whatever the log has', async () => {
+  test('is unavailable until the rows have reached it, whatever the log has', async () => {
     expect(await find([null, null], '0:2')).toMatchObject({ code: 'unavailable' });
     expect(await find([null, null], '0:1', 1)).toMatchObject({ code: 'unavailable' });
     expect(await find([3, 4], '4', 1)).toMatchObject({ code: 'unavailable' });

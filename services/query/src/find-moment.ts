@@ -4,10 +4,10 @@ import { type Refusal, refuseFields, unavailable } from '@makerbook/http';
 import type { Log, TopicPartition } from '@makerbook/kafka';
 import { logIsAway } from './answer-signed.js';
 
-/** Behind a block, or behind the fact at a place of the log. */
+/** A moment in the log: behind a block, or behind the fact at an offset. */
 export type Moment = { readonly block: number } | { readonly partition: number; readonly offset: bigint };
 
-/** @param text a block, or `<partition>:<offset>` */
+/** Parses a moment. @param text a block number, or `<partition>:<offset>` */
 export function momentOf(text: string): Moment {
   const [first, offset] = text.split(':');
   return offset === undefined ? { block: Number(first) } : { partition: Number(first), offset: BigInt(offset) };
@@ -18,9 +18,8 @@ type MomentLog = Pick<Log, 'readRange'>;
 const isAhead = unavailable('`at` is ahead of what is known here; try again');
 
 /**
- * The offset before which the facts are that count at the moment. Refuses one of another partition, and one that is
- * ahead.
- * @param end how far the rows have come in the partition
+ * Finds the offset that ends the facts of a moment. Refuses a moment in another partition, or ahead of the rows.
+ * @param end the offset that the rows have reached in the partition
  */
 export async function findMoment(
   log: MomentLog,
@@ -38,16 +37,16 @@ export async function findMoment(
   return at.offset < end ? at.offset + 1n : isAhead;
 }
 
-/** The offset behind the newest record of a block up to this one; undefined where none before `end` has reached it. */
+/** Finds the offset behind the newest record up to this block. Undefined if none before `end` has reached it. */
 async function findBlock(
   log: MomentLog,
   source: TopicPartition,
   block: number,
   end: bigint,
 ): Promise<{ readonly behind: bigint | undefined }> {
-  /** Behind a record of a block up to the wanted one, or the beginning. */
+  /** The beginning, or behind a record of the wanted block or an earlier one. */
   let low = 0n;
-  /** From here on all blocks are later. */
+  /** From this offset on all blocks are later. */
   let high = end;
   let isReached = false;
   while (low < high) {
@@ -62,7 +61,7 @@ async function findBlock(
   return { behind: isReached ? low : undefined };
 }
 
-/** The first blocks of a range, as many as come together. */
+/** Reads the first blocks of a range: those of the first batch that has any. */
 async function readSomeBlocks(log: MomentLog, source: TopicPartition, from: bigint, to: bigint) {
   for await (const { records } of log.readRange(source, from, to)) {
     const blocks = records.flatMap((record) => {

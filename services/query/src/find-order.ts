@@ -16,8 +16,8 @@ export interface FindOrderParts extends SignedParts {
 }
 
 /**
- * GET of one order: shape, then the checks of a signed request, then what became of the order. The rows say what
- * happened to it and where in the log; the log has the order itself and the cause of each change.
+ * Answers GET of one order. Checks the shape, then the signed request, then reads what became of the order. The rows
+ * say what happened and where in the log. The log has the order itself and the cause of each change.
  */
 export async function findOrder(request: ApiRequest, parts: FindOrderParts): Promise<Reply> {
   const asked = parseOrderRequest(request, parts.hashers);
@@ -57,7 +57,7 @@ export function describeOrder(
   };
 }
 
-/** What was filled by then: as it was read, as the newest fill says it, or the sum of those that do not say it. */
+/** The amount filled by then: the most that a change, a fill's own remainder, or the sum of the fills shows. */
 function filledBy(amount: bigint, entries: FoundOrder['entries'], facts: FoundOrder['facts']): bigint {
   let [sum, most] = [0n, 0n];
   for (const entry of entries) {

@@ -5,7 +5,7 @@ const makers = { isCaughtUp: () => true, silenceMs: () => 0 };
 const noRedis = { redis: { isThere: async () => false } };
 const noPostgres = { postgres: { isThere: async () => false } };
 
-/** Kafka has answered so long ago, and everything is there. */
+/** The readiness when Kafka has been silent for so long, and all other parts answer. */
 const readyAfter = (silenceMs: number, parts: Partial<HealthParts> = {}) =>
   judgeReadiness({
     makers: { ...makers, silenceMs: () => silenceMs },
@@ -17,7 +17,7 @@ const readyAfter = (silenceMs: number, parts: Partial<HealthParts> = {}) =>
 test.each<[string, number, Partial<HealthParts>, object]>([
   ['while all is there', 500, {}, { whitelist: 'ok', kafka: 'ok', redis: 'ok', postgres: 'ok' }],
   ['without Redis', 500, noRedis, { redis: 'does not answer' }],
-  ['without Postgres', 500, noPostgres, { postgres: 'is away' }],
+  ['without Postgres', 500, noPostgres, { postgres: 'is down' }],
   ['without Kafka', 15_000, {}, { kafka: 'does not answer' }],
   ['while a connection that was lost is taken up again', 11_000, {}, { kafka: 'ok' }],
 ])('query is ready %s', async (_what, silenceMs, parts, checks) => {

@@ -9,7 +9,7 @@ const record = (acceptedOffset: number, json: string, expiresAtSeconds = 9): Lis
 });
 describe('records', () => {
   test.each([[[]], [['{}']], [['{"a":1}', '{"b":"ü"}', '"c"']]])(
-    '%j are joined to one array, of which each is a part',
+    '%j are joined into one array and share its bytes',
     (texts) => {
       const { body, records } = joinRecords(
         7n,

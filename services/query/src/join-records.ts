@@ -1,16 +1,16 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 
-/** One record of a list, with what it is found, paged and hidden by. */
+/** One record of a list, with the fields that find, page and hide it. */
 export interface ListRecord {
   readonly orderHash: Hex;
   readonly acceptedOffset: number;
-  /** The second from which it is expired. */
+  /** Unix seconds. The order is expired from then on. */
   readonly expiresAtSeconds: number;
-  /** The listed record. */
+  /** The record in JSON, as it is listed. */
   readonly json: Buffer;
 }
 
-/** A maker's list as it is served. Its version is the offset of the fact that changed it last: it names one list. */
+/** A maker's list as it is served. The version identifies it: the offset of the fact that changed the list last. */
 export interface JoinedList {
   readonly version: bigint;
   /** A JSON array of the records. */

@@ -10,7 +10,7 @@ const file = fileURLToPath(import.meta.resolve('@makerbook/contracts-http/vector
 const vectors = JSON.parse(readFileSync(file, 'utf8'));
 const { request: signed, expected } = vectors.lists.find((one: typeof vectors) => one.expected.maker !== undefined);
 
-/** Lists at the time of the request, while the rows have this switch. */
+/** Lists at the time of the request, with this switch in the rows. */
 async function headersWith(cancelAt: number) {
   const request = { query: new URLSearchParams({ ...signed, issuedAt: String(signed.issuedAt) }), describe() {} };
   const listing = { body: Buffer.from('[]'), etag: 'W/"1"', version: 1n, next: undefined, lag: 0, cancelAt };
@@ -36,7 +36,7 @@ async function headersWith(cancelAt: number) {
   return reply.headers;
 }
 
-test('a switch is shown until the rows say that it has fired, whatever the clock here says', async () => {
+test('a switch is shown until the rows say that it has fired, whatever the local clock says', async () => {
   expect(await headersWith(signed.issuedAt - 1)).toHaveProperty('X-Cancel-All-At', String(signed.issuedAt - 1));
   expect(await headersWith(0)).not.toHaveProperty('X-Cancel-All-At');
 });

@@ -8,7 +8,7 @@ import type { Listing, Page } from './read-list.js';
 
 export interface ListOrdersParts extends SignedParts {
   readonly hashers: Pick<RequestHashers, 'hashGetRequest'>;
-  /** Undefined where no list is known. */
+  /** Resolves to undefined if no list is known. */
   readonly readList: (asker: Asker, page: Page) => Promise<Listing | undefined>;
   readonly cursors: Cursors;
   readonly partitions: number;
@@ -16,7 +16,7 @@ export interface ListOrdersParts extends SignedParts {
   readonly listed: (listing: Listing) => void;
 }
 
-/** GET of a maker's limit orders: shape, then the checks of a signed request, then the list. */
+/** Answers GET of a maker's limit orders. Checks the shape, then the signed request, then reads the list. */
 export async function listOrders(request: ApiRequest, parts: ListOrdersParts): Promise<Reply> {
   const asked = parseListRequest(request.query, parts.hashers);
   if (isRefusal(asked)) return asked;

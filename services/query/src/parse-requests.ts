@@ -17,7 +17,7 @@ import { type Cursor, parseCursor } from './cursor.js';
 import { type Moment, momentOf } from './find-moment.js';
 import type { ListFilter } from './read-list.js';
 
-/** What part of the history is asked for. */
+/** The part of the history that a request asks for. */
 export interface HistoryPart {
   readonly happened: readonly Happening[] | undefined;
   /** Minimal hex. */
@@ -29,7 +29,7 @@ export interface HistoryPart {
   readonly after: Cursor | undefined;
 }
 
-/** A request for a list, and the part of it that is asked for: all of it, unless there is a limit or a cursor. */
+/** A request for a list. It asks for all of it, unless it has a limit, a filter or a cursor. */
 export type ListRequest = SignedRequest & {
   readonly ordersMax: number | undefined;
   readonly only: ListFilter | undefined;
@@ -66,7 +66,7 @@ export function parseAccountRequest(
   return isRefusal(asked) ? asked : signedBy(asked, 'list', hashAccountRequest);
 }
 
-/** A request for a stream, and the event that it goes on behind. */
+/** A request for a stream, and the event behind which it resumes. */
 export type AskedStream = SignedRequest & {
   readonly after: { readonly id: string; readonly cursor: Cursor } | undefined;
 };

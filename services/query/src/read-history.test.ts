@@ -38,7 +38,7 @@ const opened = (logOffset: bigint): HistoryEntry => ({
   cappedUntil: 0,
 });
 
-/** Reads a page of rows that end at `END`, of a log with a fact each second. */
+/** Opens rows that end at `END`, and a log with one fact per second. */
 function open(over: Partial<HistoryPage> = {}, unsettled = 0) {
   const log = new LogInMemory({ partitions });
   for (let n = 0; n < 12; n += 1) {
@@ -79,7 +79,7 @@ const historyIn = (read: Awaited<ReturnType<ReturnType<typeof open>['read']>>): 
 };
 
 describe('a page of a history', () => {
-  test('has the entries with their facts, and the cursor behind them', async () => {
+  test('has the entries with their facts, and the cursor after them', async () => {
     const { read, asked } = open({ hasMore: true });
     const { entries, nextCursor, hasMore } = historyIn(await read());
     expect(entries).toMatchObject([{ orderHash, happened: 'OPENED', position: `${partition}:4`, loggedAtMs: 4_000 }]);
@@ -89,18 +89,18 @@ describe('a page of a history', () => {
     ]);
   });
 
-  test('begins and ends at the first facts that were logged at the times, unless a cursor says where it begins', async () => {
+  test('begins and ends at the given times, unless a cursor says where it begins', async () => {
     const { read, asked, at } = open();
     await read({ fromMs: 2_500, toMs: 7_000 });
     await read({ fromMs: 2_500, toMs: 99_000, after: await at(5n) });
     expect(asked.map(({ after, before }) => [after, before])).toEqual([
       [{ offset: 3n }, 7n],
-      // Nothing was logged then: up to the end of the log.
+      // Nothing was logged so late, so the page ends at the end of the log.
       [{ offset: 5n }, 12n],
     ]);
   });
 
-  test('behind what is pruned is gone; without a cursor it begins with what is kept', async () => {
+  test('is gone if its cursor is in what was pruned; without a cursor it begins with what is kept', async () => {
     const { read, at } = open({ keptFrom: 4n });
     expect(await read({ after: await at(3n) })).toMatchObject({ code: 'gone' });
     expect(historyIn(await read({ after: await at(4n) })).entries).toHaveLength(1);
@@ -119,11 +119,11 @@ describe('a page of a history', () => {
     [0, {}, 0],
     [2, {}, 2],
     [0, { isUnsure: true }, undefined],
-  ])('with %i writes on their way, and rows that are %j, lags by %s', async (unsettled, over, lag) => {
+  ])('with %i writes in flight and rows that are %j lags by %s', async (unsettled, over, lag) => {
     expect(await open(over, unsettled).read()).toMatchObject({ lag });
   });
 
-  test('is not known while the log does not answer', async () => {
+  test('is unavailable while the log does not answer', async () => {
     const { read, here } = open();
     here.isLogAway = true;
     expect(await read()).toMatchObject({ code: 'unavailable' });

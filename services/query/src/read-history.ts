@@ -23,7 +23,7 @@ export interface ReadHistoryParts extends SignedParts {
   readonly readPage: ReturnType<typeof readPageFrom>;
 }
 
-/** GET of a maker's history: shape, then the checks of a signed request, then one page. */
+/** Answers GET of a maker's history. Checks the shape, then the signed request, then reads one page. */
 export async function readHistory(request: ApiRequest, parts: ReadHistoryParts): Promise<Reply> {
   const asked = parseHistoryRequest(request.query, parts.hashers);
   if (isRefusal(asked)) return asked;
@@ -37,15 +37,15 @@ export async function readHistory(request: ApiRequest, parts: ReadHistoryParts):
   });
 }
 
-/** An entry of the rows, and as it is told. */
+/** An entry of the rows, and its description for the maker. */
 export interface ReadEntry {
   readonly entry: HistoryEntry;
-  /** Its cursor: what comes behind it is what has not been read. */
+  /** The entry's cursor. What comes behind it has not been read. */
   readonly id: string;
   readonly described: OrderHistory['entries'][number];
 }
 
-/** What entries are read from. */
+/** The sources of entries. */
 export interface EntrySources {
   readonly rows: {
     readonly readMakerHistory: (asked: HistoryQuery) => Promise<HistoryPage>;
@@ -61,9 +61,9 @@ export type News = ReadonlyMap<Hex, readonly ReadEntry[]>;
 export type NewsReader = ReturnType<typeof readNewsFrom>;
 
 /**
- * Reads what facts of some offsets did to the orders of some makers. A maker in quarantine is not there, and nobody is
- * if there are too many entries. Undefined while the log does not answer, and if a crash has taken the rows of these
- * facts back.
+ * Reads what facts of some offsets did to the orders of some makers. Leaves out makers in quarantine, and all makers if
+ * there are too many entries. Undefined while the log does not answer, or if a crash has undone the rows of these
+ * facts.
  * @throws PostgresUnavailable
  */
 export function readNewsFrom(sources: EntrySources) {
@@ -82,7 +82,7 @@ export function readNewsFrom(sources: EntrySources) {
 
 export type EntryReader = ReturnType<typeof readEntriesFrom>;
 
-/** Reads a page of the history of a maker: what happened from the rows, the rest from the log. */
+/** Reads a page of a maker's history. The rows have what happened, the log has the rest. */
 export function readEntriesFrom(sources: EntrySources, partitions: number) {
   return async (
     maker: Hex,
@@ -118,7 +118,7 @@ interface PageSources extends EntrySources {
   readonly log: Pick<Log, 'readRecords' | 'offsetsAt' | 'endOffsets'>;
 }
 
-/** Reads a page with everything in it that was answered to its maker before. */
+/** Reads a page with every write that was answered to its maker before. */
 export function readPageFrom({ watch, ...sources }: PageSources, partitions: number) {
   const { log, topic, cursors } = sources;
   const readEntries = readEntriesFrom(sources, partitions);
@@ -164,5 +164,5 @@ async function offsetAt(
 
 export const historyIsGone: Refusal = {
   code: 'gone',
-  detail: 'the history behind this cursor is not kept any more; without a cursor it begins with what is kept',
+  detail: 'the history after this cursor is not kept any more; leave the cursor out to read what is kept',
 };

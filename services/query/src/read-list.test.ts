@@ -26,9 +26,9 @@ const current: Found = { list, source: 'memory' };
 const whole: Page = { from: undefined, ordersMax: undefined };
 
 interface Given {
-  /** Before the wait. */
+  /** The state before the wait. */
   readonly begun?: ListState | undefined;
-  /** After it. */
+  /** The state after the wait. */
   readonly waited?: ListState | undefined;
   readonly found?: Found | undefined;
   readonly page?: Page;
@@ -54,12 +54,12 @@ describe('a list', () => {
     });
   });
 
-  test('has the number of own writes that it does not show as its lag', async () => {
+  test('lags by the number of the maker’s writes that it does not show', async () => {
     const waited = state({ unsettled: ['a', 'b'] });
     expect(await read({ begun: state({ unsettled: ['a', 'b', 'c'] }), waited })).toMatchObject({ lag: 2 });
   });
 
-  test('has an unknown lag where its maker is in quarantine, or Postgres may have lost writes, or is away', async () => {
+  test('has an unknown lag if its state is unsure, or Postgres is down', async () => {
     expect(await read({ begun: state({ isUnsure: true }) })).toMatchObject({ body: list.body, lag: undefined });
     const cache = cacheLists();
     cache.keep(maker, list);
@@ -68,16 +68,16 @@ describe('a list', () => {
     }
   });
 
-  test('has an unknown lag where it is older than its state: Postgres has lost commits in between', async () => {
+  test('has an unknown lag if it is older than its state, because Postgres has lost commits', async () => {
     const older: Found = { list: joinRecords(6n, list.records), source: 'postgres' };
     expect(await read({ found: older })).toMatchObject({ version: 6n, lag: undefined });
   });
 
-  test('is not there while Postgres is away and none is known', async () => {
+  test('is missing while Postgres is down and none is in memory', async () => {
     expect(await read({ begun: undefined })).toBeUndefined();
   });
 
-  test('hides what is expired by the clock, and no longer than that: the clock may have been ahead', async () => {
+  test('hides what the clock says is expired, and shows it again if the clock goes back', async () => {
     const cache = cacheLists();
     cache.keep(maker, list);
     for (const [nowSeconds, body] of [
@@ -89,7 +89,7 @@ describe('a list', () => {
     }
   });
 
-  test('has an ETag for each version, page and time, the same from every source', async () => {
+  test('has its own ETag for each version, page and time, the same from every source', async () => {
     const newer: Found = { list: joinRecords(9n, list.records), source: 'postgres' };
     const given: Parameters<typeof read>[0][] = [
       { page: whole },
@@ -104,11 +104,11 @@ describe('a list', () => {
     const again = await Promise.all(given.map(async (each) => (await read({ found: copy, ...each }))?.etag));
     expect(again).toEqual(etags);
     expect(new Set(etags).size).toBe(given.length);
-    // No client with the list of a build whose records said less is told that nothing has changed.
+    // A client that holds the list of an older build must not be told that nothing has changed: its records said less.
     expect(etags[0]).toMatch(/^W\/"2-7-/);
   });
 
-  test('has another ETag where the second of two records on a page has expired, and the next one has come up', async () => {
+  test('has another ETag if an expired record on a page is replaced by the next one', async () => {
     const expiries = [60, 53, 60];
     const records = list.records.map((record, at) => ({ ...record, expiresAtSeconds: expiries[at] ?? 0 }));
     const found: Found = { list: joinRecords(7n, records), source: 'memory' };
@@ -119,7 +119,7 @@ describe('a list', () => {
   });
 });
 
-test('a list shows the orders that are asked for, and its ETag names them', async () => {
+test('a list shows only the orders that are asked for, and each selection has its own ETag', async () => {
   const token = (byte: string) => `0x${byte.repeat(20)}` as const;
   const record = (n: number, salt: string, making: string, status: string) => ({
     orderHash: `0x${n}` as const,
@@ -157,7 +157,7 @@ const pagedOf = (offsets: Iterable<number>) =>
   [...offsets].sort((a, b) => a - b).map((acceptedOffset) => ({ acceptedOffset }));
 
 describe('pages', () => {
-  test('without bounds are the whole list, and the very same array', () => {
+  test('that hold the whole list reuse its array', () => {
     const list = pagedOf([1, 2, 3]);
     expect(takePage(list, { from: undefined, ordersMax: undefined })).toEqual({
       records: list,
@@ -166,7 +166,7 @@ describe('pages', () => {
     expect(takePage(list, { from: undefined, ordersMax: 3 }).records).toBe(list);
   });
 
-  test('hold each order that stays exactly once, whatever comes and goes between them', () => {
+  test('hold each order that stays exactly once, whatever orders come and go between them', () => {
     const offsets = fc.uniqueArray(fc.nat(60), { maxLength: 40 });
     fc.assert(
       fc.property(
@@ -212,7 +212,7 @@ const listedOf = (version: bigint) => {
 
 const listOf = (version: bigint) => joinRecords(version, [recordOf(version)]);
 
-/** A finder on a Postgres that can be away or have a list of some version. */
+/** A finder on a Postgres that can be down, or have a list of some version. */
 function stage() {
   const has = { postgres: 1n as bigint | 'away' };
   const reads = { postgres: 0, changes: 0 };
@@ -247,14 +247,14 @@ describe('a list of a version is found', () => {
     expect(reads).toEqual({ postgres: 1, changes: 0 });
   });
 
-  test('in Postgres where memory has a newer version', async () => {
+  test('in Postgres if memory has a newer version', async () => {
     const { finder, has, cache } = stage();
     cache.keep(maker, listOf(9n));
     has.postgres = 8n;
     expect(await finder.find(maker, 8n)).toEqual({ list: listOf(8n), source: 'postgres' });
   });
 
-  test('from an older one in memory and what has changed since', async () => {
+  test('from an older one in memory and its changes, or in Postgres if those are too many', async () => {
     const { finder, has, cache, reads, changes } = stage();
     const other = { ...recordOf(4n), orderHash: `0x${'02'.repeat(32)}` as const, acceptedOffset: 2 };
     cache.keep(maker, joinRecords(9n, [recordOf(9n), other]));
@@ -268,20 +268,20 @@ describe('a list of a version is found', () => {
     expect(reads.postgres).toBe(1);
   });
 
-  test('in a newer version where the maker has gone on meanwhile', async () => {
+  test('in a newer version if the maker has written meanwhile', async () => {
     const { finder, has } = stage();
     has.postgres = 5n;
     expect(await finder.find(maker, 4n)).toMatchObject({ list: { version: 5n } });
   });
 
-  test('by one reading for all that miss it at once', async () => {
+  test('by one read for all who ask at once', async () => {
     const { finder, reads } = stage();
     const found = await Promise.all(Array.from({ length: 20 }, () => finder.find(maker, 1n)));
     expect(new Set(found.map((one) => one?.list)).size).toBe(1);
     expect(reads).toEqual({ postgres: 1, changes: 0 });
   });
 
-  test('nowhere while Postgres is away and another is held', async () => {
+  test('nowhere while Postgres is down and memory has another version', async () => {
     const { finder, has, cache } = stage();
     cache.keep(maker, listOf(6n));
     has.postgres = 'away';
@@ -293,7 +293,7 @@ const joinedOf = (bytes = 10, version = 1n) =>
   joinRecords(version, [{ orderHash: '0x01', acceptedOffset: 0, expiresAtSeconds: 100, json: Buffer.alloc(bytes) }]);
 
 describe('a list cached in memory', () => {
-  test('is found by its maker, and replaced by the next one, but by no older one', () => {
+  test('is found by its maker, and replaced by a newer one but not by an older one', () => {
     const cache = cacheLists(10_000);
     expect(cache.find('a')).toBeUndefined();
     cache.keep('a', joinedOf());
@@ -304,7 +304,7 @@ describe('a list cached in memory', () => {
     expect(cache.find('b')).toBeUndefined();
   });
 
-  test('makes room when it was not used for longest', () => {
+  test('is the first to make room if it was unused for longest', () => {
     const cache = cacheLists(3 * (1_503 + 750));
     for (const maker of ['a', 'b', 'c']) cache.keep(maker, joinedOf(1000));
     cache.find('a');
@@ -312,7 +312,7 @@ describe('a list cached in memory', () => {
     expect(['a', 'b', 'c', 'd'].filter((maker) => cache.find(maker) !== undefined)).toEqual(['a', 'c', 'd']);
   });
 
-  test('never takes more than its room, and one that is larger is not cached at all', () => {
+  test('is not kept if it is larger than the cache, and frees its room when it is replaced', () => {
     const cache = cacheLists(4_400);
     cache.keep('a', joinedOf(1000));
     cache.keep('b', joinedOf(1_000_000));

@@ -7,7 +7,7 @@ import type { WriteWatch } from './await-writes.js';
 import { type JoinedList, joinRecords, type ListRecord } from './join-records.js';
 import type { ListChanges, ListedOrder, ListState, MakerList } from './store/read-lists.js';
 
-/** Another one where a record says more than before: a client that has the list of an earlier build does not. */
+/** Increase it when records say more than before: clients may hold the list of an earlier build. */
 const FORMAT = 2;
 /** The cost of a list besides its bytes. */
 const LIST_OVERHEAD_BYTES = 500;
@@ -21,10 +21,10 @@ export interface Listing {
   readonly etag: string;
   /** The offset of the fact that changed the list last; 0n before the first. */
   readonly version: bigint;
-  /** The acceptance from which the next page goes on, if there is one. */
+  /** The acceptance offset at which the next page begins, if there is one. */
   readonly next: bigint | undefined;
   readonly source: Found['source'];
-  /** The number of the maker's own writes that it does not show yet; undefined if unknown. */
+  /** The number of the maker's own writes that the list does not show yet; undefined if unknown. */
   readonly lag: number | undefined;
   /** When the maker's switch cancels its orders, in seconds since 1970; 0: never, or unknown. */
   readonly cancelAt: number;
@@ -37,9 +37,9 @@ export interface ReadListParts {
 }
 
 /**
- * The maker's list with everything in it that was answered to the maker before its state was read: it waits until the
- * read model has that, and counts what is missing after the longest wait. While Postgres is away it is the list that
- * this process holds. Undefined when it holds none.
+ * Reads the maker's list with every write that was answered before its state was read. Waits until the read model has
+ * those writes, and counts the missing ones after the longest wait. While Postgres is down, returns the list that this
+ * process holds, or undefined if it holds none.
  */
 export async function readList(
   { maker, state: begun, nowSeconds }: Asker,
@@ -50,11 +50,11 @@ export async function readList(
   const current = state && (await finder.find(maker, state.version));
   const found = current ?? inMemory(cache.find(maker));
   if (found === undefined) return undefined;
-  // The list is kept as it was read: this clock may be ahead for a moment.
+  // Hide them only in the answer, not in the cache: this clock may be ahead for a moment.
   const list = hideExpired(found.list, nowSeconds);
   const { records, next } = takePage(pickRecords(list.records, page.only), page);
   const body = records === list.records ? list.body : joinRecords(list.version, records).body;
-  // After a crash of Postgres the rows can be older than they were when their state was read.
+  // After a crash of Postgres the rows can be older than the state that was read before.
   const isOlder = current !== undefined && state !== undefined && current.list.version < state.version;
   const lag = state === undefined || current === undefined || isOlder ? undefined : lagOf(state);
   const cancelAt = state?.cancelAt ?? 0;
@@ -75,7 +75,7 @@ function inMemory(list: JoinedList | undefined): Found | undefined {
 
 /**
  * The number of the maker's own writes that the rows do not show; undefined if unknown.
- * @param read what was read behind that state: Postgres may have lost rows between the two
+ * @param read what was read after the state: Postgres may have lost rows in between
  */
 export function lagOf({ unsettled, isUnsure }: ListState, read?: { readonly isUnsure: boolean }): number | undefined {
   return isUnsure || read?.isUnsure ? undefined : unsettled.length;
@@ -87,16 +87,15 @@ function hideExpired(list: JoinedList, nowSeconds: number): JoinedList {
 }
 
 /**
- * Of one version the list is told by how many of its records have not expired, for they expire one after the other; and
- * a page of it by where it begins, how many records it has, and what picks them. Weak: the packed forms of the body
- * have the same.
+ * Within a version, the number of unexpired records identifies the list, because records expire one after the other.
+ * Start, length and filter identify a page. The ETag is weak: the compressed forms of the body have the same one.
  */
 function etagOf({ version, records: unexpired }: JoinedList, page: readonly ListRecord[], only?: ListFilter): string {
   const asked = only === undefined ? '' : `-${Object.values(only).join('-')}`;
   return `W/"${FORMAT}-${version}-${unexpired.length}-${page[0]?.acceptedOffset ?? 'empty'}-${page.length}${asked}"`;
 }
 
-/** Orders that have all of this. */
+/** Selects the orders that match all of these. */
 export interface ListFilter {
   /** Minimal hex. */
   readonly orderSalt: Hex | undefined;
@@ -105,13 +104,13 @@ export interface ListFilter {
   readonly status: readonly LimitOrderRecord['status'][] | undefined;
 }
 
-/** Picks records; the same array where nothing is asked for. */
+/** Picks records. Returns the same array if there is no filter. */
 function pickRecords<T extends { readonly json: Buffer }>(records: readonly T[], only: ListFilter | undefined) {
   if (only === undefined) return records;
   const { orderSalt, making, taking, status } = only;
   const texts = [orderSalt, making, taking].flatMap((text) => (text === undefined ? [] : `"${text}"`));
   return records.filter(({ json }) => {
-    // Most lack what is wanted, and need not be parsed.
+    // Most records lack these texts, and need not be parsed.
     if (!texts.every((text) => json.includes(text))) return false;
     const { order, status: own } = JSON.parse(String(json)) as LimitOrderRecord;
     const isMeant = (wanted: Hex | undefined, is: Hex) => wanted === undefined || wanted === is;
@@ -124,18 +123,18 @@ function pickRecords<T extends { readonly json: Buffer }>(records: readonly T[],
   });
 }
 
-/** Which part of a list is asked for. */
+/** The part of a list that a request asks for. */
 export interface Page {
   /** Orders that were accepted at this offset or later. */
   readonly from: bigint | undefined;
   readonly ordersMax: number | undefined;
-  /** Which orders; all where it is left out. */
+  /** Selects orders. All of them if left out. */
   readonly only?: ListFilter | undefined;
 }
 
 /**
- * The page of a list, and where the next page begins if there is one. That is a place in the order of acceptance: new
- * orders come behind it, and removed ones do not move it. So no order is skipped or listed twice.
+ * The page of a list, and where the next page begins, if there is one. That is an offset of acceptance: new orders come
+ * behind it, and removed ones do not move it. So no order is skipped or listed twice.
  */
 export function takePage<T extends { readonly acceptedOffset: number }>(
   records: readonly T[],
@@ -166,9 +165,9 @@ export interface ListFinderParts {
   readonly rules: Pick<Rules, 'routingGraceSeconds'>;
 }
 
-/** Finds lists. While Postgres is away it finds none of a version that is not held; only a bug throws. */
+/** Finds lists. While Postgres is down, it finds only versions that this process holds. Throws only on a bug. */
 export function createListFinder({ cache, rows, rules }: ListFinderParts) {
-  /** Reads under way, by maker and version, so that requests that miss the same list share one read. */
+  /** Reads under way, keyed by maker and version. Requests that miss the same list share one read. */
   const loading = new Map<string, Promise<Found | undefined>>();
 
   const encode = (order: ListedOrder) => encodeRecord(order, routableUntilOf(order.expiresAtSeconds, rules));
@@ -201,7 +200,7 @@ export function createListFinder({ cache, rows, rules }: ListFinderParts) {
   };
 }
 
-/** The list as it is after the changes: what has not changed keeps its bytes. */
+/** Applies changes to a list. Records that have not changed keep their bytes. */
 function patchList(
   { records: before }: JoinedList,
   { version, records, removed }: ListChanges,
@@ -219,7 +218,7 @@ function encodeRecord(order: ListedOrder, routableUntil: number): ListRecord {
   return { orderHash, acceptedOffset: Number(acceptedOffset), expiresAtSeconds, json };
 }
 
-/** The lists that this process has in memory, one of a maker. */
+/** The lists that this process has in memory, one per maker. */
 export type ListCache = ReturnType<typeof cacheLists>;
 
 /** Keeps lists in memory up to `bytesMax`. A single list larger than that is not kept. */
@@ -227,7 +226,7 @@ export function cacheLists(bytesMax = 128 * 1024 * 1024) {
   const lists = new LRUCache<string, JoinedList>({ maxSize: bytesMax, sizeCalculation: bytesOf });
   return {
     find: (maker: string): JoinedList | undefined => lists.get(maker),
-    /** Keeps the list unless a newer one of the maker is there. Drops those that were not used for longest. */
+    /** Keeps the list unless the maker has a newer one. Drops the least recently used lists. */
     keep(maker: string, list: JoinedList): void {
       const known = lists.peek(maker);
       if (known === undefined || known.version <= list.version) lists.set(maker, list);
@@ -236,6 +235,6 @@ export function cacheLists(bytesMax = 128 * 1024 * 1024) {
 }
 
 function bytesOf({ body, records }: JoinedList): number {
-  // A server may keep packed forms of the body, which are half as large together.
+  // A server may keep compressed forms of the body, which together are half as large.
   return Math.ceil(1.5 * body.length) + RECORD_OVERHEAD_BYTES * records.length + LIST_OVERHEAD_BYTES;
 }

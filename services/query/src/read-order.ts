@@ -18,7 +18,7 @@ export interface FoundOrder {
   /** Oldest first; never empty. */
   readonly entries: readonly HistoryEntry[];
   readonly facts: FactsByOffset;
-  /** The number of the maker's own writes that it may not show yet; undefined where that is not known. */
+  /** The number of the maker's own writes that the order may not show yet; undefined if unknown. */
   readonly lag: number | undefined;
 }
 
@@ -31,7 +31,7 @@ export interface OrderSources {
   readonly topic: string;
 }
 
-/** Reads an order with all that its maker was answered before: what happened from the rows, and why from the log. */
+/** Reads an order with every write that was answered before. The rows say what happened, the log says why. */
 export function readOrderFrom({ watch, rows, log, topic }: OrderSources, partitions: number) {
   async function readMoment(at: Moment, partition: number): Promise<bigint | Refusal> {
     const clocks = await unlessAway(rows.readPartitionClocks());
@@ -49,7 +49,7 @@ export function readOrderFrom({ watch, rows, log, topic }: OrderSources, partiti
     const { entries: known, hash, isUnsure, foldedTo } = history;
     const opened = known.find(({ happened }) => happened === 'OPENED');
     if (opened === undefined) {
-      // A fill is told of an order that nobody has placed here, too.
+      // Fills prove nothing: an order that was never placed here can be filled too.
       if (hash === 'ACCEPTED' || known.some(({ happened }) => happened !== 'FILLED')) return gone;
       if (hash === 'PLACED') return unavailable('the order is still on its way; try again');
       if (isUnsure) return unavailable('the store of orders is still reading the log; try again');
@@ -58,8 +58,8 @@ export function readOrderFrom({ watch, rows, log, topic }: OrderSources, partiti
     if (before !== undefined && opened.logOffset >= before)
       return { code: 'not_found', detail: `the order was placed later, at ${opened.partition}:${opened.logOffset}` };
     if (before !== undefined && foldedTo < before)
-      return unavailable('the store of orders has not come so far in the log; try again');
-    // An order whose nonce is over may have been opened once more later.
+      return unavailable('the store of orders has not read the log that far; try again');
+    // An order whose nonce has passed may have been opened again later.
     const entries = before === undefined ? known : known.filter(({ logOffset }) => logOffset < before);
     const facts = await readFacts(log, { topic, partition: opened.partition }, entries);
     if (facts === undefined) return logIsAway;
@@ -71,5 +71,5 @@ export function readOrderFrom({ watch, rows, log, topic }: OrderSources, partiti
 
 const gone: Refusal = {
   code: 'gone',
-  detail: 'the order was accepted, and its history is not kept any more: the operator has the log',
+  detail: 'the order was accepted, and its history is not kept any more: ask the operator, who has the log',
 };

@@ -45,17 +45,17 @@ import { tailRows } from './tail-rows.js';
 import { type TellAccountParts, tellAccount } from './tell-account.js';
 import { tellOperators } from './tell-operators.js';
 
-/** The query service as it runs: the API listens on `port`. */
+/** The running query service. The API listens on `port`. */
 export type Query = Awaited<ReturnType<typeof runQuery>>;
 
 const WHOLE_LIST = { from: undefined, ordersMax: undefined };
 const REDIS_START_MS_MAX = 2_000;
-/** A Postgres that takes longer counts as away, and the list that is known is served. */
+/** If Postgres takes longer, it counts as down, and the known list is served. */
 const STATEMENT_MS_MAX = 2_000;
 
 /**
- * Starts the service that answers GET. Resolves when it listens; it is ready once it has read the
- * whitelist. Redis and Postgres may be away.
+ * Starts the service that answers GET. Resolves when it listens. It is ready once it has read the whitelist. Redis and
+ * Postgres may be down.
  * @throws TopicMismatch when a topic is missing or has another number of partitions
  */
 export function runQuery(
@@ -80,7 +80,7 @@ export function runQuery(
       looksUpOnly: true,
       applicationName: 'query',
       onConnectionLost: (error) =>
-        logger.warn({ reason: error.message }, 'Postgres is away, or a connection to it was lost'),
+        logger.warn({ reason: error.message }, 'Postgres is down, or a connection to it was lost'),
     });
     onStop(postgres.close);
     const makers = followMakers(log, names.makers, logger, fail);
@@ -116,7 +116,7 @@ export function runQuery(
   });
 }
 
-/** The rows as those see them who only read them. */
+/** The statements that read the rows. */
 export type ReadModel = ReturnType<typeof openReadModel>;
 
 export function openReadModel(postgres: Postgres) {
@@ -133,7 +133,7 @@ export function openReadModel(postgres: Postgres) {
   };
 }
 
-/** The streams of a process, on whatever it is connected to. */
+/** Opens the streams of a process on the given connections. */
 export function openStreams(
   settings: QuerySettings,
   { log, rows, after, onError }: Pick<MakerRouteParts, 'log' | 'rows' | 'after'> & Pick<OrderStreamsParts, 'onError'>,
@@ -146,19 +146,19 @@ export function openStreams(
   return serveStreams({ readEntries, tail, partitions, streamsMax, streamsPerMakerMax, after, onError });
 }
 
-/** What makers' requests are answered from, and the clocks. */
+/** The sources that answer makers' requests, and the clocks. */
 export interface MakerRouteParts extends Pick<WriteWatchOptions, 'after'> {
   readonly log: Pick<Log, 'readRecords' | 'readRange' | 'offsetsAt' | 'endOffsets'>;
   readonly redis: RedisConnection;
   readonly rows: ReadModel;
   readonly streams: OrderStreams;
   readonly makers: Makers;
-  /** Undefined where keys alone sign. */
+  /** Undefined if contracts cannot sign. */
   readonly askWallets?: AskWallets | undefined;
   readonly unixMs: () => UnixMs;
 }
 
-/** The flow of a maker's GET, on whatever it is connected to. */
+/** Creates the routes of makers' GET requests on the given connections. */
 export function createMakerRoutes(settings: QuerySettings, parts: MakerRouteParts): Route[] {
   const { log, redis, rows, makers, streams, unixMs, after } = parts;
   const metrics = createMetrics(makers, streams);
@@ -170,7 +170,7 @@ export function createMakerRoutes(settings: QuerySettings, parts: MakerRoutePart
   const budget = { ratePerSecond: settings.LIST_BUDGET_PER_SECOND, burst: settings.LIST_BUDGET_BURST };
   const replays = createReplayGuard(redis, {
     budget,
-    // A request may be this old, or this far ahead of the clock; one second more for clocks that differ.
+    // A request may be this old, or this far ahead of the clock. One more second is for clocks that differ.
     windowMs: (settings.REQUEST_TTL_SECONDS + settings.CLOCK_SKEW_SECONDS + 1) * 1000,
   });
   const signed = {

@@ -9,7 +9,7 @@ import { runQuery } from './run.js';
 
 const domain = { serviceName: 'Test', chainId: 8217, verifyingContract: `0x${'12'.repeat(20)}` } as const;
 
-test('without Redis, and while log and rows are away, it is alive, not ready, and answers 503 that may be tried again', async () => {
+test('without Redis, Kafka and Postgres query is alive but not ready, and answers 503 as retryable', async () => {
   const settings = readSettings(querySettings, {
     PORT: '0',
     OPS_PORT: '0',

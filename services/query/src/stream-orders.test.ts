@@ -13,7 +13,7 @@ import { tailRows } from './tail-rows.js';
 
 const maker: Hex = `0x${'a1'.repeat(20)}`;
 const partition = 0;
-/** Between two clocks of a stream. */
+/** The time between two clocks of a stream. */
 const CLOCK_MS = 1_000;
 const opened: OrderStreams[] = [];
 const errors: unknown[] = [];
@@ -22,7 +22,7 @@ afterEach(() => {
   expect(errors.splice(0)).toEqual([]);
 });
 
-/** A client that notes what it gets, and takes it or not. */
+/** A client that notes what it gets. A test decides whether it reads. */
 function openClient() {
   const events: string[] = [];
   const state = { destroyed: false, writableEnded: false, writableNeedDrain: false };
@@ -77,7 +77,7 @@ function openStreams({ keptFrom = 0n, streamsMax = 9, streamsPerMakerMax = 2, en
     return new Map([[maker, news]]);
   };
   const after = (ms: number, work: () => void) => {
-    // Polls and clocks follow at once; what a stream waits for otherwise does not come.
+    // Polls, clocks and the longest waits end at once. The other timers of a stream never fire.
     if (ms > 50 && ms < 10_000 && ms !== CLOCK_MS) return () => undefined;
     const timer = setTimeout(work, 1);
     return () => clearTimeout(timer);
@@ -95,7 +95,7 @@ function openStreams({ keptFrom = 0n, streamsMax = 9, streamsPerMakerMax = 2, en
       for (const offset of offsets) history.push(entryAt(offset));
       nextOffset = BigInt((offsets.at(-1) ?? 0) + 1);
     },
-    /** Without a place the stream begins with a snapshot. */
+    /** Without `resumedAt` the stream begins with a snapshot. */
     open(resumedAt?: bigint, behind = 0n, mayGoOn = () => true) {
       const client = openClient();
       const room = streams.takeRoom(maker);
@@ -112,7 +112,7 @@ const changesOf = (events: readonly string[]) =>
   events.flatMap((text) => /^id: 0:5e1fc0de:(\d+)\nevent: change/.exec(text)?.[1] ?? []);
 
 describe('a stream', () => {
-  test('tells a history of many pages', async () => {
+  test('sends a history of many pages', async () => {
     const { happen, open, streams } = openStreams();
     happen(...Array.from({ length: 250 }, (_, n) => n));
     const { events } = open(0n);
@@ -121,7 +121,7 @@ describe('a stream', () => {
     streams.stop();
   });
 
-  test('ends with the reason where its client does not read, or comes back too late', async () => {
+  test('ends with the reason if its client does not read, or comes back too late', async () => {
     const slow = openStreams();
     const client = slow.open();
     client.response.writableNeedDrain = true;
@@ -131,7 +131,7 @@ describe('a stream', () => {
     await until(() => events.some((text) => text.includes('"gone"')));
   });
 
-  test('leaves nothing behind whose client leaves while its rows are read', async () => {
+  test('leaves nothing running if its client leaves while its rows are read', async () => {
     const { open, looks } = openStreams();
     const other = open();
     await until(() => other.events.some((text) => text.includes('"position"')));
@@ -152,7 +152,7 @@ describe('a stream', () => {
     await until(() => events.at(-1)?.includes('{"reason":"revoked"}') === true);
   });
 
-  test('is refused at once where what came behind its event is not kept', async () => {
+  test('is refused at once if what came after its event is no longer kept', async () => {
     const { issuedAt } = examples.streamQuery;
     const query = new URLSearchParams({ ...examples.streamQuery, issuedAt: String(issuedAt), cursor: '0:5e1fc0de:3' });
     const resume = async (keptFrom: bigint) => {
@@ -174,13 +174,16 @@ describe('a stream', () => {
     expect(await resume(3n)).toMatchObject({ contentType: expect.stringContaining('text/event-stream') });
   });
 
-  test('is refused where the maker or the process has as many as it may have', () => {
-    const { open, streams } = openStreams({ streamsMax: 3 });
+  test('is refused if the maker or the process is at its limit, or the service has stopped', () => {
+    const { open, streams } = openStreams({ streamsMax: 2 });
     const [first] = [open(), open()];
     expect(streams.takeRoom(maker)).toMatchObject({ code: 'rate_limited' });
-    first?.leave();
-    open();
     const other: Hex = `0x${'b2'.repeat(20)}`;
+    expect(streams.takeRoom(other)).toMatchObject({
+      code: 'unavailable',
+      detail: '2 streams are open here; try again',
+    });
+    first?.leave();
     expect(streams.takeRoom(other)).not.toHaveProperty('code');
     streams.stop();
     expect(streams.takeRoom(other)).toMatchObject({ code: 'unavailable' });

@@ -33,19 +33,19 @@ export interface StreamParts extends SignedParts {
   readonly partitions: number;
 }
 
-/** A client that has not taken a page by then is dropped: it goes on from where it was. */
+/** A client that has not read a page by then is dropped. It can resume from where it was. */
 const SLOW_MS = 10_000;
 const ENTRIES_MAX = 100;
 const everything = { happened: happenings, before: undefined };
 const CLOCK_MS = 1_000;
-/** The tail does not see the facts of a maker whose quarantine has ended. */
+/** When to read the rows again: the tail does not see the facts of a maker whose quarantine has ended. */
 const READ_AGAIN_MS = 10_000;
 const RETRY_MS = 1_000;
 
 /**
- * GET …/stream: server-sent events of a maker. First the list, or what has happened since the event that the request
- * names; then each change, and the clock of the maker's partition every second. What is streamed is the history, so a
- * place in the one is a place in the other: nothing is left out, and nothing comes twice, whatever restarts.
+ * Answers GET …/stream: server-sent events of a maker. First comes the list, or what has happened since the event that
+ * the request names. Then comes each change, and the clock of the maker's partition every second. The stream follows
+ * the history, so its events are places in the history. Nothing is left out and nothing comes twice, whatever restarts.
  */
 export async function streamOrders(request: ApiRequest, parts: StreamParts): Promise<Reply> {
   const asked = parseStreamRequest(request, parts.hashers);
@@ -67,11 +67,11 @@ interface Begun {
   readonly place: HistoryPlace;
   /** The cursor of the place. */
   readonly id: string;
-  /** The data of the snapshot, where there is one. Taken out when it is sent: a stream lasts. */
+  /** The data of the snapshot, if there is one. Deleted when sent, because a stream lasts long. */
   first?: string;
 }
 
-/** The list, and the place behind all that it shows. */
+/** Begins with the list, at the place behind all that it shows. */
 async function beginAnew(asker: Asker, { readList, cursors, partitions }: StreamParts): Promise<Begun | Refusal> {
   const listing = await readList(asker);
   if (listing === undefined) return listUnknown;
@@ -83,7 +83,7 @@ async function beginAnew(asker: Asker, { readList, cursors, partitions }: Stream
   return { place, id, first: data };
 }
 
-/** The event behind which the client goes on. */
+/** Resumes behind the event that the client names. */
 async function goOn(
   maker: Hex,
   { id, cursor }: NonNullable<AskedStream['after']>,
@@ -92,7 +92,7 @@ async function goOn(
   const refusal = await cursors.refuse(cursor, maker);
   if (refusal !== undefined) return refusal;
   const { place } = cursor;
-  // No entries: it tells whether what comes behind the place is kept.
+  // Ask for no entries, only whether the history behind the place is kept.
   const page = await readEntries(maker, { ...everything, entriesMax: 0, after: place });
   if (isRefusal(page)) return page;
   return place.offset < page.keptFrom ? historyIsGone : { place, id };
@@ -105,12 +105,12 @@ export interface OrderStreamsParts {
   readonly streamsMax: number;
   readonly streamsPerMakerMax: number;
   readonly after?: After | undefined;
-  /** Takes what ends a stream and is no outage. */
+  /** Takes an error that ends a stream and is no outage. */
   readonly onError: (error: unknown) => void;
 }
 
 interface Room {
-  /** @param mayGoOn is asked every second: the key that signed may be revoked */
+  /** @param mayGoOn asked every second, because the key that signed may be revoked */
   readonly open: (response: ServerResponse, begun: Begun, mayGoOn: () => boolean) => void;
 }
 
@@ -168,9 +168,9 @@ class OrderStream {
   readonly #mayGoOn: () => boolean;
   #lastId: string | undefined;
   #stopTicking: () => void = () => undefined;
-  /** The clock up to which everything is told. */
+  /** Everything up to this clock has been sent. */
   #told: PartitionClockRow | undefined;
-  /** Hears everything that is not told yet; undefined while the rows are read. */
+  /** Hears everything that has not been sent yet. Undefined while the rows are read. */
   #listener: Listener | undefined;
 
   constructor(maker: Hex, events: EventStream<EndReason>, parts: OrderStreamsParts, mayGoOn: () => boolean) {
@@ -198,7 +198,7 @@ class OrderStream {
           after: place,
         });
         if (isRefusal(page)) await this.#events.wait(RETRY_MS);
-        // A snapshot shows what came of all that is not kept.
+        // A snapshot already shows the effect of entries that are pruned.
         else if (!hasSnapshot && place.offset < page.keptFrom) this.end('gone');
         else {
           this.#tell(page.entries.map(tell));
@@ -211,10 +211,10 @@ class OrderStream {
     }
   }
 
-  /** Tells what the tail reads, until something is missing. @returns the place behind all that is told */
+  /** Sends what the tail reads, until something is missing. @returns the place behind all that was sent */
   async #follow(listener: Listener, from: HistoryPlace): Promise<HistoryPlace> {
     const { since } = listener;
-    // The history of a maker in quarantine, and rows that a crash took back, end before what the tail reads.
+    // The tail reads ahead of this history in a quarantine, or after a crash has undone rows.
     if (since === undefined || from.entry !== undefined || from.offset < since) {
       await this.#events.wait(READ_AGAIN_MS, listener.arrived());
       return from;
@@ -246,13 +246,13 @@ class OrderStream {
     }
   }
 
-  /** Once a second: ends the stream of a revoked key, and tells the clock. */
+  /** Runs once a second. Ends the stream of a revoked key, and sends the clock. */
   #tick(): void {
     if (!this.#events.isOpen()) return;
     if (!this.#mayGoOn()) return this.end('revoked');
     if (this.#listener?.isQuiet()) this.#told = this.#parts.tail.clockOf(this.#partition);
     const { nextOffset, block } = this.#told ?? {};
-    // A client that takes nothing gets no more of it.
+    // A client that does not read gets no more clocks.
     if (!this.#events.isFull()) {
       if (nextOffset === undefined) this.#events.write(': waiting\n\n');
       else this.#write('clock', JSON.stringify({ position: `${this.#partition}:${nextOffset}`, block: block ?? null }));
@@ -264,7 +264,7 @@ class OrderStream {
     this.#events.write(`${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${data}\n\n`);
   }
 
-  /** @returns whether the client has taken what was written; one that does not in time is dropped */
+  /** @returns true if the client has read what was written; drops a client that does not read in time */
   async #isTaken(): Promise<boolean> {
     const { response } = this.#events;
     if (!this.#events.isFull()) return true;

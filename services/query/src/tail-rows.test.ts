@@ -10,7 +10,7 @@ const makers = [1, 2, 3].map((number): Hex => `0x${String(number).repeat(40)}`);
 const [maker] = makers as [Hex];
 const partition = 4;
 
-/** Rows of one partition, and a tail that looks at them when it is told to. */
+/** Rows of one partition, and a tail that looks at them when a test tells it to. */
 function openTail() {
   const entries: (ReadEntry & { readonly maker: Hex })[] = [];
   const quarantined = new Set<Hex>();
@@ -53,7 +53,7 @@ function openTail() {
         looked = resolve;
         look();
       }),
-    /** The offsets that the rows have of the maker, from this one on. */
+    /** The offsets of the maker's entries in the rows, from this one on. */
     of: (one: Hex, from: bigint) =>
       entries
         .filter((each) => each.maker === one && isIn(each, from, rows.nextOffset))
@@ -68,7 +68,7 @@ function isIn({ entry }: ReadEntry, from: bigint, to: bigint): boolean {
 const offsetsOf = (taken: readonly { readonly offset: bigint }[] | undefined) => taken?.map(({ offset }) => offset);
 
 describe('the tail of the rows', () => {
-  test('waits where the log or the rows do not answer, and loses nothing', async () => {
+  test('waits while the log or the rows do not answer, and loses nothing', async () => {
     const { tail, look, happen, rows, errors } = openTail();
     const first = tail.listen(maker, partition);
     await look();
@@ -91,7 +91,7 @@ describe('the tail of the rows', () => {
     ['the maker is in quarantine', ({ quarantined }) => quarantined.add(maker)],
     ['a crash has taken rows back', ({ rows }) => (rows.nextOffset = 1n)],
   ] satisfies [string, (opened: ReturnType<typeof openTail>) => unknown][])(
-    'says that something is missing where %s',
+    'says that something is missing if %s',
     async (_, harm) => {
       const opened = openTail();
       for (const each of [maker, maker, maker]) opened.happen(each);
@@ -107,7 +107,7 @@ describe('the tail of the rows', () => {
     },
   );
 
-  test('says that something is missing where a stream does not take it', async () => {
+  test('says that something is missing if a stream falls too far behind', async () => {
     const { tail, look, happen } = openTail();
     const first = tail.listen(maker, partition);
     await look();
@@ -142,7 +142,7 @@ describe('the tail of the rows', () => {
         };
         listen(maker);
         for (const { happens, isLogAway, back, opens, takes } of steps) {
-          // The log is the truth: rows that were taken back come again as they were.
+          // The log is the truth: rows that a crash has undone come back as they were.
           const end = rows.nextOffset;
           if (back !== null) {
             rows.nextOffset = end < BigInt(back) ? 0n : end - BigInt(back);

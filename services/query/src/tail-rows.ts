@@ -5,25 +5,25 @@ import type { CursorSources } from './cursor.js';
 import type { News, NewsReader, ReadEntry } from './read-history.js';
 
 const POLL_MS = 50;
-/** Of one look at a partition. If more has happened, each stream reads its own. */
+/** Entries that one look at a partition reads. If more has happened, each stream reads its own. */
 const ENTRIES_MAX = 5_000;
-/** What waits for one stream. */
+/** Entries that may wait for one stream. */
 const WAITING_MAX = 500;
 
-/** An entry as streams tell it; the id is its cursor. */
+/** An entry as streams send it. The id is its cursor. */
 export interface ToldEntry {
   readonly offset: bigint;
   readonly id: string;
   readonly json: string;
 }
 
-/** What happens to the orders of a maker from `since` on, as it is committed. */
+/** Hears what happens to the orders of a maker from `since` on, as it is committed. */
 export interface Listener {
-  /** Everything that facts from this offset on do is heard. Undefined before the first look at the rows. */
+  /** The first offset whose effects are heard. Undefined before the first look at the rows. */
   readonly since: bigint | undefined;
   /** True if nothing waits and nothing is missing. */
   isQuiet(): boolean;
-  /** What has come, oldest first. Undefined if something is missing, or may be: read the rows, and listen anew. */
+  /** Takes what has come, oldest first. Undefined if something may be missing: read the rows, and listen again. */
   take(): readonly ToldEntry[] | undefined;
   /** Resolves once there is something to take. */
   arrived(): Promise<void>;
@@ -40,8 +40,8 @@ interface TailParts {
 }
 
 /**
- * Reads what is committed to the rows, for all streams of the process together: one look at the positions, and one at
- * the history of each partition that has moved on. Nothing is read while nobody listens.
+ * Reads what is committed to the rows, once for all streams of the process. Each round looks at the positions, and at
+ * the history of each partition that has moved on. Reads nothing while nobody listens.
  */
 export function tailRows({ rows, readNews, after = startTimer, onError }: TailParts) {
   const listeners = new Map<number, Set<QueuedListener>>();
@@ -59,12 +59,12 @@ export function tailRows({ rows, readNews, after = startTimer, onError }: TailPa
     clocks.clear();
   }
 
-  /** Hands out what has been committed since the last look. While it cannot be read, the clock stands still. */
+  /** Hands out what has been committed since the last look. While that cannot be read, the clock does not move. */
   async function moveTo(clock: PartitionClockRow): Promise<void> {
     const { partition, nextOffset: to } = clock;
     const from = clocks.get(partition)?.nextOffset;
     const own = listeners.get(partition) ?? new Set();
-    // A crash of Postgres takes rows back.
+    // A crash of Postgres undoes rows.
     const isLost = from === undefined || to < from;
     if (isLost || own.size === 0 || to === from) {
       clocks.set(partition, clock);
@@ -78,7 +78,7 @@ export function tailRows({ rows, readNews, after = startTimer, onError }: TailPa
     handOut(own, news);
   }
 
-  /** If there is something that cannot be told, each stream reads its own. */
+  /** If something cannot be described, each stream reads its own. */
   function unlessAway(error: unknown): News | undefined {
     if (error instanceof PostgresUnavailable) return undefined;
     onError(error);
@@ -86,10 +86,10 @@ export function tailRows({ rows, readNews, after = startTimer, onError }: TailPa
   }
 
   return {
-    /** The clock of a partition as it was seen last; undefined where it was not yet. */
+    /** The clock of a partition as last seen. Undefined before the first look. */
     clockOf: (partition: number): PartitionClockRow | undefined => clocks.get(partition),
 
-    /** Call it before the rows are read. */
+    /** Call it before you read the rows. */
     listen(maker: Hex, partition: number): Listener {
       const own = listeners.get(partition) ?? new Set();
       listeners.set(partition, own);
@@ -104,7 +104,7 @@ export function tailRows({ rows, readNews, after = startTimer, onError }: TailPa
   };
 }
 
-/** A maker who is not in the news is in quarantine, or nobody listened to it when they were read. */
+/** A maker who is not in the news is in quarantine, or nobody listened to it when the news was read. */
 function handOut(listeners: Iterable<QueuedListener>, news: News): void {
   const told = new Map<Hex, readonly ToldEntry[]>();
   for (const listener of listeners) {

@@ -43,7 +43,7 @@ const settings = readSettings(querySettings, {
   LIMIT_ORDER_PROTOCOL_ADDRESS: token,
 });
 
-/** What is answered where the rows have this; an Error is thrown. */
+/** The answer while the rows have this. An Error is thrown instead. */
 async function ask(rows: MakerAccount | null | Error, unsettled: readonly string[] = []) {
   const { issuedAt, ...query } = examples.accountQuery;
   const request = { query: new URLSearchParams({ issuedAt: String(issuedAt), ...query }), describe() {} };
@@ -79,7 +79,7 @@ async function tell(over: Partial<MakerAccount>): Promise<Account> {
 }
 
 describe('an account', () => {
-  test('has the limits that are the maker’s own, and what has come back of its budgets since', async () => {
+  test('has the maker’s own limits, and its budgets as refilled since', async () => {
     expect(await tell({})).toMatchObject({
       position: '3:1380',
       block: { number: 7, timestamp: 999 },
@@ -96,7 +96,7 @@ describe('an account', () => {
     expect(empty).toMatchObject({ nonce: null, block: null, isQuarantined: true, caps: [] });
   });
 
-  test('tells of a switch and of windows by the newest block', async () => {
+  test('shows its switch and its windows as of the newest block', async () => {
     const { switch: armed, caps } = await tell({});
     expect(armed).toEqual({ cancelAt: 999, hasFired: true, key, issuedAtMs: 4 });
     const terms = { token, amount: '0xc8', windowSeconds: 60, issuedAtMs: 5 };
@@ -108,11 +108,11 @@ describe('an account', () => {
     expect(later.caps).toEqual([{ ...terms, filled: '0x0', windowEndsAt: null }]);
   });
 
-  test('is not there while the rows are away, or do not have the maker; and says what it lacks', async () => {
+  test('is unavailable while the rows are down or lack the maker, and says how far it lags', async () => {
     expect(await ask(new PostgresUnavailable('away'))).toMatchObject({ code: 'unavailable' });
     expect(await ask(null)).toMatchObject({ code: 'unavailable' });
     expect(await ask(found, ['placed'])).toHaveProperty('headers.X-Read-Lag', '1');
-    // A crash of Postgres came between its state and the account.
+    // Postgres crashed between the reads of the state and of the account.
     expect(await ask({ ...found, isUnsure: true })).toHaveProperty('headers.X-Read-Lag', 'unknown');
   });
 });

@@ -19,7 +19,7 @@ export interface TellAccountParts extends SignedParts {
   readonly readMaker: (maker: Address) => Promise<MakerAccount | null>;
 }
 
-/** GET …/account: shape, then the checks of a signed request, then what counts for the maker by the rows. */
+/** Answers GET …/account. Checks the shape, then the signed request, then reads what the rows know about the maker. */
 export async function tellAccount(request: ApiRequest, parts: TellAccountParts): Promise<Reply> {
   const asked = parseAccountRequest(request.query, parts.hashers);
   if (isRefusal(asked)) return asked;
@@ -40,7 +40,7 @@ export async function tellAccount(request: ApiRequest, parts: TellAccountParts):
 
 const makerIsMissing = unavailable('the store of orders does not have the maker now; try again');
 
-/** What of an account does not need its maker to be known. */
+/** Describes an account, except for the maker and its admission. */
 function describeAccount(
   found: MakerAccount,
   { settings, makers, listsLeft }: Pick<TellAccountParts, 'settings' | 'makers'> & Pick<Asker, 'listsLeft'>,
@@ -71,7 +71,7 @@ function describeAccount(
   };
 }
 
-/** The whole ones. */
+/** Counts whole tokens only. */
 function leftOf(tokens: Tokens, budget: Budget, nowMs: number): number {
   return Math.floor(Math.max(0, spend(tokens, budget, 0, nowMs).left));
 }

@@ -12,7 +12,7 @@ const maker: Hex = `0x${'a1'.repeat(20)}`;
 const { owner, postgres, close } = await openTestDatabase('query');
 afterAll(close);
 
-test('the orders with a salt are told, the newest too, however much has happened to them', async () => {
+test('operators see all orders with a salt, even the newest, however long their history', async () => {
   const partition = partitionOf(maker, PARTITIONS);
   const step = `($2::text[])[1 + n % 6]`;
   await owner.query(

@@ -25,13 +25,14 @@ export interface ToldParts extends Pick<OrderSources, 'log'> {
 }
 
 /**
- * What operators may ask at the ops port, unsigned: `/orders/{orderHash}`, which is what the order's maker gets but for
- * the signature; `/makers/{maker}` with its limits, its own or the service's, and its standing instructions; and
- * `/makers/{maker}:{salt}`, the hashes of the maker's orders with the salt that the history has, oldest first.
+ * Answers operators at the ops port, unsigned.
+ * - `/orders/{orderHash}`: what the order's maker gets, without the signature.
+ * - `/makers/{maker}`: its limits, its own or the service's, and its standing instructions.
+ * - `/makers/{maker}:{salt}`: the hashes of the maker's orders with the salt that the history has, oldest first.
  */
 export function tellOperators(settings: QuerySettings, { postgres, rows, log, makers }: ToldParts): Ops['tell'] {
   const topic = topicNames(settings.TOPIC_PREFIX).makerEvents;
-  // An operator waits for no writes of the maker.
+  // Operators do not wait for the maker's writes.
   const watch = { awaitSettled: async (_: Hex, state: ListState) => state };
   const readOrder = readOrderFrom({ watch, rows, log, topic }, settings.PARTITIONS);
 

@@ -53,7 +53,7 @@ test.each([
   ...vectors.accountRequests.map((vector) => ['the account', vector.title, vector] as const),
   ...vectors.historyRequests.map((vector) => ['the history', vector.title, vector] as const),
   ...vectors.streamRequests.map((vector) => ['a stream', vector.title, vector] as const),
-])('a published vector of a request for %s: %s', async (kind, _title, { request, expected }) => {
+])('a request for %s is judged as its published vector says: %s', async (kind, _title, { request, expected }) => {
   const { orderHash, issuedAt, salt, signature } = request;
   const query = new URLSearchParams({ issuedAt: String(issuedAt), salt, signature });
   const asked =

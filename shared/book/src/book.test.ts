@@ -15,7 +15,7 @@ function bookOf(...records: readonly FeedRecord[]): Book {
 }
 
 describe('the book', () => {
-  test('holds the newest record of each order, and none that was removed', () => {
+  test('holds the newest record of each order, and no removed orders', () => {
     const book = bookOf(
       entryRecord(first, { offset: 1 }),
       entryRecord(second, { offset: 2 }),
@@ -27,7 +27,7 @@ describe('the book', () => {
     ]);
   });
 
-  test.each(readGoldenMessages().filter(([file]) => file.startsWith('BookEntry-')))('holds %s whole', (_, message) => {
+  test.each(readGoldenMessages().filter(([file]) => file.startsWith('BookEntry-')))('holds all of %s', (_, message) => {
     const { key, headers, value } = message;
     const entry = JSON.parse(value ?? '');
     const partition = entry.position.partition;
@@ -36,7 +36,7 @@ describe('the book', () => {
     expect(book.entries.get(entry.orderHash)).toEqual({ type: 'BookEntry', ...entry });
   });
 
-  test('says of each record what it changed', () => {
+  test('tells what each record changed', () => {
     const book = new Book();
     expect(book.apply(entryRecord(first, { offset: 5 }))).toMatchObject({
       kind: 'entry',
@@ -59,11 +59,11 @@ describe('the book', () => {
     });
   });
 
-  test('takes a tombstone of an order that compaction has left out', () => {
+  test('accepts a tombstone for an order that compaction has removed', () => {
     expect(new Book().apply(tombstone(first, 'FILLED', { offset: 5 }))).toMatchObject({ before: undefined });
   });
 
-  test('is as old as the oldest clock of all partitions, and unknown while one is missing', () => {
+  test('is as old as the oldest clock of any partition, and of unknown age while one is missing', () => {
     const book = bookOf(clockRecord(9, { offset: 1 }, 900), clockRecord(10, { offset: 2 }, 1000));
     expect(book.staleSince(0)).toBeUndefined();
     expect(book.staleSince(1)).toBe(1000);

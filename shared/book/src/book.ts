@@ -12,7 +12,7 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { type BookDigest, BookHash } from './hash-book.js';
 import { createEntryPacker } from './pack-entries.js';
 
-/** A record of `limit-orders.book.v1`, as in Kafka: `value` is JSON, and null in a tombstone. */
+/** A record of `limit-orders.book.v1` as in Kafka. `value` is JSON, or null in a tombstone. */
 export interface FeedRecord {
   readonly partition: number;
   readonly key: string;
@@ -20,26 +20,28 @@ export interface FeedRecord {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** A message as clients of Kafka for Node.js hand it over: kafkajs, and those with its types. */
+/** A message as Kafka clients for Node.js return it: kafkajs and those with its types. */
 export interface NodeMessage {
   readonly key: Buffer | null;
   readonly value: Buffer | null;
   readonly headers?: Readonly<Record<string, string | Buffer | (string | Buffer)[] | undefined>>;
 }
 
-/** A message of a client as a record of the feed. */
+/** Turns a message of a client into a record of the feed. */
 export function feedRecordOf(partition: number, { key, value, headers = {} }: NodeMessage): FeedRecord {
   const texts = Object.entries(headers).map(([name, text]) => [name, String(text)]);
   return { partition, key: String(key ?? ''), value, headers: Object.fromEntries(texts) };
 }
 
-/** Names a message of a partition: the offset of the fact that led to it, and which of that fact's messages it is. */
+/**
+ * Identifies a message of a partition: the offset of the fact that led to it, and its index among that fact's messages.
+ */
 export interface MessageId {
   readonly offset: bigint;
   readonly index: number;
 }
 
-/** What one record changed. `before`: what the book held of the order; undefined where it held nothing. */
+/** The change that one record made. `before`: the entry that the book held; undefined if none. */
 export type BookChange =
   | {
       readonly kind: 'entry';
@@ -57,14 +59,14 @@ export type BookChange =
     }
   | { readonly kind: 'clock'; readonly clock: BookClock; readonly id: MessageId };
 
-/** The feed broke its promise, or a record cannot be read: what the book holds can no longer be relied on. */
+/** The feed broke its promise, or a record cannot be read. The contents of the book can no longer be relied on. */
 export class FeedViolation extends Error {
   override readonly name = 'FeedViolation';
 }
 
 /**
- * All orders of the feed in memory, record by record in the order of each partition. There is nothing to filter: the
- * feed is published exactly once and never goes back. `apply` checks that it is so.
+ * All orders of the feed in memory. Apply its records in the order of each partition. You need not filter: the feed is
+ * published exactly once and never goes back. `apply` checks that.
  */
 export class Book {
   readonly #entries = new Map<string, BookEntry>();
@@ -74,19 +76,19 @@ export class Book {
   #isWhole = false;
   readonly #pack = createEntryPacker();
 
-  /** Open orders by hash, as the feed has them: of any status, and until their tombstone. */
+  /** Open orders by hash, as in the feed: of any status, until their tombstone. */
   get entries(): ReadonlyMap<string, BookEntry> {
     return this.#entries;
   }
 
-  /** By partition: up to which block and position of the log its part of the book is complete. */
+  /** Keyed by partition: the block and log position up to which that part of the book is complete. */
   get clocks(): ReadonlyMap<number, BookClock> {
     return this.#clocks;
   }
 
   /**
-   * The timestamp, in seconds, of the block up to which all partitions are complete: nothing that happened after it has
-   * to be in the book. Undefined until every partition has a clock.
+   * The timestamp, in seconds, of the block up to which all partitions are complete. The book may lack what happened
+   * after it. Undefined until every partition has a clock.
    * @param partitions of the topic
    */
   staleSince(partitions: number): number | undefined {
@@ -94,20 +96,20 @@ export class Book {
     return Math.min(...[...this.#clocks.values()].map(({ block }) => block.timestamp));
   }
 
-  /** What a clock of the partition would say now. */
+  /** The digest that a clock of the partition would have now. */
   digestOf(partition: number): BookDigest {
     return (this.#hashes.get(partition) ?? new BookHash()).digest;
   }
 
   /**
-   * From now on each clock has to agree with what the book holds of its partition. Call it when all that the topic held
-   * at the start is applied: before that, compaction has left out what was replaced since.
+   * From now on each clock must agree with the book's content of its partition. Call it once everything the topic held
+   * at the start is applied: until then, records that compaction has removed are missing.
    */
   expectWhole(): void {
     this.#isWhole = true;
   }
 
-  /** @throws FeedViolation after which the book is as it was before, and is not to be used any more */
+  /** @throws FeedViolation which leaves the book as it was; do not use the book any more */
   apply(record: FeedRecord): BookChange {
     const id = this.#readId(record);
     const change = record.value === null ? this.#removalOf(record, id) : this.#newsOf(record, id);
@@ -176,9 +178,9 @@ export class Book {
 }
 
 /**
- * Reads which message of a feed a record is.
+ * Reads the id of a record's message.
  * @param last the message before it in its partition
- * @throws FeedViolation where it has no id, or does not come after the last one
+ * @throws FeedViolation if it has no id, or does not come after the last one
  */
 export function readMessageId(record: FeedRecord, last: MessageId | undefined): MessageId {
   const text = record.headers['ce_id'] ?? '';
@@ -195,7 +197,7 @@ function isAfter(id: MessageId, last: MessageId): boolean {
   return id.offset > last.offset || (id.offset === last.offset && id.index > last.index);
 }
 
-/** One fact can lead to several records of a key: it opens an order and removes it. */
+/** One fact can lead to several records of a key: it may open an order and remove it. */
 function assertGrows(record: FeedRecord, { offset }: LogPosition, before: LogPosition | undefined): void {
   if (before !== undefined && BigInt(offset) < BigInt(before.offset))
     throw violation(record, `position ${offset} came after ${before.offset}`);

@@ -1,4 +1,4 @@
-/** What runs in a browser as it is, without a bundler: it neither parses nor hashes. */
+/** The exports that run in a browser without a bundler. They neither parse nor hash. */
 
 export type { BookChange, FeedRecord } from './book.js';
 export * from './quote-orders.js';

@@ -3,29 +3,29 @@ import type { Executable } from './rank-orders.js';
 /** How orders are chosen for an amount. */
 export interface Choice {
   readonly wanted: bigint;
-  /** What an order adds to what is wanted. */
+  /** How much an order adds towards `wanted`. */
   readonly amountOf: (order: Executable) => bigint;
-  /** An order that gives too little to be filled. */
+  /** True if the order gives too little to be filled. */
   readonly isDust: (order: Executable) => boolean;
   readonly countMax: number;
 }
 
 export interface Chosen {
-  /** In the order in which they were offered. */
+  /** Listed in the order of the offers. */
   readonly orders: readonly Executable[];
-  /** Offers before the last chosen one that were passed over: dust, and the smallest beyond `countMax`. */
+  /** How many offers before the last chosen one were passed over: dust, and the smallest beyond `countMax`. */
   readonly passedOver: number;
   readonly isEnough: boolean;
 }
 
 /**
- * Takes offers until they are enough. Where they are too many, the one that gives least goes: dust at the best price
- * displaces no order that gives more. Offers behind the last one that was needed are left in the iterator.
+ * Takes offers until they are enough. If there are too many, drops the one that gives least, so dust at the best price
+ * displaces no order that gives more. Leaves offers behind the last needed one in the iterator.
  */
 export function chooseOrders(offers: Iterator<Executable>, { wanted, amountOf, isDust, countMax }: Choice): Chosen {
   const orders: Executable[] = [];
   let [sum, passedOver] = [0n, 0];
-  /** The place of the order that gives least, once there are `countMax`. */
+  /** The index of the order that gives least, once there are `countMax`. */
   let least: number | undefined;
   while (sum < wanted && countMax > 0) {
     const { done, value: order } = offers.next();
@@ -47,7 +47,7 @@ export function chooseOrders(offers: Iterator<Executable>, { wanted, amountOf, i
   return { orders, passedOver, isEnough: sum >= wanted };
 }
 
-/** Of equal ones the last. */
+/** Returns the last of equal ones. */
 function placeOfLeast(orders: readonly Executable[]): number {
   let least = 0;
   for (const [place, { makingAmount }] of orders.entries())

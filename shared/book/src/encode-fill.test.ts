@@ -15,7 +15,7 @@ function quoteOf(asked: Asked) {
   return quote(book.orders, pair, asked, { nowSeconds: 1_000, backups: 50 });
 }
 
-test.each([0, 64, 65, 96, 131])('an order with a signature of %i bytes is passed on as it is', (length) => {
+test.each([0, 64, 65, 96, 131])('an order with a signature of %i bytes is passed on unchanged', (length) => {
   const signature: Hex = `0x${'5a'.repeat(length)}`;
   const quoted = quoteOf({ amountOut: 20n });
   const signed = ({ entry, ...fill }: Fill) => ({ ...fill, entry: { ...entry, signature } });
@@ -38,16 +38,16 @@ test.each<[string, Asked, { limit?: bigint; gasPerFill?: number }, string]>([
   ['an amount out of 33 bytes', { amountOut: 2n ** 256n }, {}, 'amountOut must be'],
   ['gas below zero', { amountOut: 20n }, { gasPerFill: -1 }, 'gasPerFill must be'],
   ['gas in parts', { amountOut: 20n }, { gasPerFill: 0.5 }, 'gasPerFill must be'],
-])('%s is refused by its name', (_, asked, limits, message) => {
+])('%s is refused, and the error names the field', (_, asked, limits, message) => {
   expect(() => fillCalldata(quoteOf(asked), limits)).toThrow(new RegExp(`^${message}`));
 });
 
-test('the quoted amounts are a limit that can be met', () => {
+test('a limit equal to the quoted amount is accepted', () => {
   expect(findFault(quoteOf({ amountIn: 20n }), { limit: 10n })).toBeUndefined();
   expect(findFault(quoteOf({ amountOut: 20n }), { limit: 50n })).toBeUndefined();
 });
 
-test('sums that no token can have are refused, whichever is asked', () => {
+test('a quote whose sum exceeds 2^256 - 1 is refused, for a given amount in or out', () => {
   const largest = 2n ** 256n - 1n;
   const book = openRouterBook();
   for (const name of ['01', '02']) book.put(name, { making: 1, taking: largest });

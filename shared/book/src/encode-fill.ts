@@ -4,36 +4,36 @@ import type { Fill, Quote } from './quote-orders.js';
 export interface FillLimits {
   /**
    * The worst that you accept for what you asked: the least amountOut if you asked with amountIn, else the most
-   * amountIn. The quote's own amount unless given: then spare orders help only if their price is as good.
+   * amountIn. Defaults to the quote's own amount. Then spare orders help only if their price is as good.
    */
   readonly limit?: bigint | undefined;
-  /** The most gas of one fill, failed or not; 300,000 unless given. */
+  /** The most gas of one fill, failed or not. Defaults to 300,000. */
   readonly gasPerFill?: number;
 }
 
-/** `fill` of contracts/evm/sol/OrderFiller.sol: its selector, and the words of its head and of a try's. */
+/** The selector of `fill` in contracts/evm/sol/OrderFiller.sol, and the words of its head and of a try's head. */
 const SELECTOR = '0xae325c02';
 const HEAD_WORDS = 5;
 const TRY_WORDS = 11;
 const MAX_UINT256 = 2n ** 256n - 1n;
 const GAS_PER_FILL = 300_000;
-/** Before what is given back at the end: more than is paid for. */
+/** Gas before the refund at the end, so more than is paid for. */
 const GAS_OF_CALL = 200_000;
 const GAS_OF_TRY = 100_000;
-/** What a transaction takes besides its fills, and for each spare order that it does not need. */
+/** Gas of a transaction besides its fills, and for each spare order that it does not need. */
 const GAS_OF_TRANSACTION = 125_000;
 const GAS_OF_SPARE = 7_000;
 const MILLION = 1_000_000n;
-/** Of other lengths are contract wallets' alone, which may take all that a fill is given. */
+/** Only contract wallets have signatures of other lengths. They may take all the gas of a fill. */
 const SIGNATURE_BYTES = [64, 65];
 
-/** What no transaction can do, and the value that asks for it. */
+/** Why no transaction can fill the quote, and the value at fault. */
 export interface FillFault {
   readonly name: 'amountIn' | 'amountOut' | 'limit' | 'gasPerFill';
   readonly detail: string;
 }
 
-/** Why the quote cannot be filled within the limits, if so. A quote without fills is judged by its amounts, too. */
+/** Tells why the quote cannot be filled within the limits, if so. Also judges a quote without fills, by its amounts. */
 export function findFault({ asked, amountIn, amountOut }: Quote, limits: FillLimits = {}): FillFault | undefined {
   const { limit, gasPerFill = GAS_PER_FILL } = limits;
   const given = { ...asked, limit: limit ?? 0n, gasPerFill };
@@ -51,9 +51,9 @@ export function findFault({ asked, amountIn, amountOut }: Quote, limits: FillLim
 }
 
 /**
- * The calldata for an `OrderFiller`: it fills the quote, and tries the spare orders if a fill fails. Send it to be
+ * The calldata for an `OrderFiller`. It fills the quote, and tries the spare orders if a fill fails. Send it to be
  * mined at once: the quote holds for its block.
- * @throws RangeError without fills, and where `findFault` finds one
+ * @throws RangeError if there are no fills, or if `findFault` finds a fault
  */
 export function fillCalldata(quote: Quote, limits: FillLimits = {}): Hex {
   const { asked, fills, spares, amountIn, amountOut } = quote;
@@ -71,7 +71,7 @@ export function fillCalldata(quote: Quote, limits: FillLimits = {}): Hex {
   return `${SELECTOR}${words.join('')}${tries.join('')}`;
 }
 
-/** A limit of gas that lets the call try every spare order, of tokens like OpenZeppelin's; 0 without fills. */
+/** A gas limit that lets the call try every spare order, for tokens like OpenZeppelin's; 0 without fills. */
 export function gasLimitOf({ fills, spares }: Quote): number {
   if (fills.length === 0) return 0;
   const gasOf = ({ entry: { signature } }: Fill) =>
@@ -79,13 +79,13 @@ export function gasLimitOf({ fills, spares }: Quote): number {
   return [...fills, ...spares].reduce((sum, each) => sum + gasOf(each), GAS_OF_CALL);
 }
 
-/** About the gas that the call takes where every fill works, of tokens like OpenZeppelin's; 0 without fills. */
+/** The approximate gas of the call if every fill works, for tokens like OpenZeppelin's; 0 without fills. */
 export function gasUsedOf({ fills, spares, gas }: Quote): number {
   return fills.length === 0 ? 0 : GAS_OF_TRANSACTION + gas + spares.length * GAS_OF_SPARE;
 }
 
 /**
- * What is left of `amountOut` after that gas: below zero where the gas costs more.
+ * The rest of `amountOut` after the cost of `gasUsedOf`; below zero if the gas costs more.
  * @param amountOutPerMillionGas what a million gas costs, in the smallest unit of tokenOut
  */
 export function netAmountOut(quote: Quote, amountOutPerMillionGas: bigint): bigint {

@@ -35,7 +35,7 @@ describe('a hundred random quotes of makers with shared funds', () => {
   const random = (seed: number) =>
     fc.sample(fc.bigInt({ min: 1n, max: 10n ** 24n }), { numRuns: 1_000, seed }).values();
 
-  test('are filled in one block to the wei, and no maker is asked for more than it has', async () => {
+  test('are filled in the next block to the wei, and ask no maker for more than it has', async () => {
     const [tokenIn, tokenOut] = [await market.deployToken('TestToken'), await market.deployToken('TestToken')];
     const makers = await Promise.all(Array.from({ length: 5 }, () => market.createMaker()));
     await fund(tokenIn, taker.address, filler);
@@ -61,7 +61,7 @@ describe('a hundred random quotes of makers with shared funds', () => {
       }
       const before = new Map([...funds].map(([maker, { balance, allowance }]) => [maker, min(balance, allowance)]));
       const block = await market.provider.getBlock('latest');
-      /** As the projector: orders that a reader sees change; and where none of them tells the funds, one that does. */
+      /** Publishes like the projector: orders that change for a reader, or else one that tells the funds. */
       const publish = (maker: string) => {
         const { balance, allowance } = funds.get(maker) ?? { balance: 0n, allowance: 0n };
         const own = [...open.values()].filter(({ entry }) => entry.order.maker === maker);
@@ -124,12 +124,12 @@ describe('a hundred random quotes of makers with shared funds', () => {
       expect(await changeOf(tokenIn, block?.number ?? 0)).toBe(-paid);
       expect(await changeOf(tokenOut, block?.number ?? 0)).toBe(got);
     }
-    // Many have several.
+    // Many transactions have several fills.
     expect(fills).toBeGreaterThan(2 * filled);
     expect([await market.balanceOf(tokenIn, filler), await market.balanceOf(tokenOut, filler)]).toEqual([0n, 0n]);
   });
 
-  /** What the block after this one has changed of the taker's balance. */
+  /** How much the next block changes the taker's balance. */
   async function changeOf(token: Address, block: number): Promise<bigint> {
     const at = async (blockTag: number) =>
       BigInt(await market.provider.call({ to: token, data: tokenCall('balanceOf', taker.address), blockTag }));
@@ -137,11 +137,11 @@ describe('a hundred random quotes of makers with shared funds', () => {
   }
 });
 
-describe('a fill that fails', () => {
+describe('a fill', () => {
   let [tokenIn, tokenOut]: Address[] = [];
   let makers: BaseWallet[] = [];
 
-  /** Three makers sell 100 each, for 100, 110 and 120; the quote is of 100, with a spare order. */
+  /** Three makers sell 100 each, for 100, 110 and 120. The quote is for 100, with a spare order. */
   async function quoteOf(names: readonly [TokenName, TokenName], asked: Asked) {
     makers = await Promise.all([market.createMaker(), market.createMaker(), market.createMaker()]);
     tokenIn = await market.deployToken(names[0]);
@@ -167,7 +167,7 @@ describe('a fill that fails', () => {
     };
   }
 
-  /** Fills, and tells what the taker paid and got, and the gas. */
+  /** Fills the quote. Tells the gas, and what the taker paid and got. */
   async function fill(quoted: Quote, limits: FillLimits = {}, gasLimit = gasLimitOf(quoted)) {
     const before = await takersBalances();
     const receipt = await send(taker.address, filler, fillCalldata(quoted, limits), gasLimit);
@@ -203,20 +203,20 @@ describe('a fill that fails', () => {
       'is of an earlier nonce',
       () => send(maker(), protocolAddress, market.protocol.interface.encodeFunctionData('cancelAllOrders')),
     ],
-  ])('because its order %s is made up for by the spare order', async (_, spoil) => {
+  ])('that fails because its order %s is replaced by the spare order', async (_, spoil) => {
     const quoted = await quoteOf(plain, out100);
     expect(quoted.spares).toHaveLength(1);
     await spoil(quoted);
-    // At a price that the caller has to accept.
+    // The price is worse, so the caller has to accept it.
     await refuses(quoted, {}, 'TooLittle', [90n, 100n]);
     expect(await fill(quoted, { limit: 120n })).toMatchObject({ status: 1, paid: 110n, got: 100n });
   });
 
-  test('of an amount in is made up for as far as the limit allows', async () => {
+  test('that fails in a quote for an amount in is replaced at a worse price if the limit allows it', async () => {
     const quoted = await quoteOf(plain, { amountIn: 150n });
     expect(quoted).toMatchObject({ amountIn: 150n, amountOut: 145n });
     await cancel(quoted);
-    // The rest of the second order, and the spare one: 110 and 40.
+    // Fills the rest of the second order, and the spare one: 110 and 40.
     await refuses(quoted, {}, 'TooLittle', [133n, 145n]);
     expect(await fill(quoted, { limit: 133n })).toMatchObject({ status: 1, paid: 150n, got: 133n });
   });
@@ -224,13 +224,13 @@ describe('a fill that fails', () => {
   test.each([
     ['is paused', ['setAllowanceAnswer', 1]],
     ['answers false', ['setTransfersReturnFalse', true]],
-  ] as const)('because the token %s moves nothing', async (_, [name, value]) => {
+  ] as const)('that fails because the token %s moves nothing', async (_, [name, value]) => {
     const quoted = await quoteOf(illBehaved, out100);
     await send(taker.address, tokenOut as Address, tokenCall(name, value));
     await refuses(quoted, { limit: 120n }, 'TooLittle', [0n, 100n]);
   });
 
-  test('because the token burns all gas costs no more than the gas of its fills', async () => {
+  test('that fails because the token burns all gas costs no more than the gas limit of its fills', async () => {
     const quoted = await quoteOf(illBehaved, { amountIn: 100n });
     await send(taker.address, tokenOut as Address, tokenCall('setAllowanceAnswer', 5));
     const { gas, ...moved } = await fill(quoted, { limit: 0n, gasPerFill: 200_000 }, 1_000_000);
@@ -239,9 +239,9 @@ describe('a fill that fails', () => {
     expect(gas).toBeLessThan(550_000);
   });
 
-  test('leaves nothing in reach of a token that calls back', async () => {
+  test('leaves nothing that a token could take by calling back', async () => {
     const quoted = await quoteOf(illBehaved, { amountIn: 150n });
-    // It asks for nothing, and would be given back all that is there.
+    // The stolen call asks for nothing, so it would be given back everything that is there.
     const [tries] = fillerAbi.decodeFunctionData('fill', fillCalldata(quoted));
     const theft = fillerAbi.encodeFunctionData('fill', [tries, [0n, 0n, 0n, 0n]]);
     await send(taker.address, tokenOut as Address, tokenCall('setCallback', filler, theft));
@@ -250,7 +250,7 @@ describe('a fill that fails', () => {
     expect(BigInt(succeeded)).toBe(0n);
   });
 
-  test('is refused where a fee is taken, unless the caller accepts less', async () => {
+  test('is refused if a token takes a fee, unless the caller accepts less', async () => {
     const asked = { amountIn: 150n };
     const feeOut = await quoteOf(['TestToken', 'FeeOnTransferToken'], asked);
     // 1 % of 100, of 45 and of what is passed on, each rounded down.
@@ -277,7 +277,7 @@ describe('a fill that fails', () => {
     );
   });
 
-  test('costs the gas that the guide says', async () => {
+  test('costs as much gas as the guide says', async () => {
     const one = await fill(await quoteOf(plain, { amountOut: 90n }));
     const two = await fill(await quoteOf(plain, { amountOut: 190n }));
     const unneeded = await quoteOf(plain, { amountOut: 90n });
@@ -290,7 +290,7 @@ describe('a fill that fails', () => {
     expect(two.gas - one.gas).toBeGreaterThan(GAS_PER_ORDER * 0.9);
     const expected = gasUsedOf(unneeded);
     expect(Math.abs(one.gas - expected)).toBeLessThan(expected / 20);
-    // With the calldata of the order that fails.
+    // The difference includes the calldata of the order that fails.
     expect(spare.gas - one.gas).toBeLessThan(20_000);
   });
 });

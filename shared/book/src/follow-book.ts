@@ -1,22 +1,24 @@
 import type { BookClock, BookEntry } from '@makerbook/contracts-events';
 import { Book, type BookChange, type FeedRecord } from './book.js';
 
-/** A client of Kafka that reads committed records alone, as far as the book needs one; or `readOverHttp`. */
+/** A reader for the book: a Kafka client that reads only committed records, or `readOverHttp`. */
 export interface FeedReader {
-  /** Reads all partitions from their beginning, and goes on. */
+  /** Reads all partitions from their beginning, and continues with new records. */
   followTopic(options: {
     readonly topic: string;
     readonly from: 'beginning';
     /** Takes records of a partition in their order. Throwing ends the reading. */
     readonly onRecords: (partition: number, records: readonly FeedRecord[]) => void;
-    /** Called once, when nothing is read any more. */
+    /** Called once, when reading has ended. */
     readonly onFatal: (error: Error) => void;
   }): {
-    /** Resolves when all that the topic held at the start has been handed over; never where the reading ends before. */
+    /**
+     * Resolves when everything the topic held at the start was handed over. Never resolves if the reading ends before.
+     */
     readonly caughtUp: Promise<void>;
-    /** The next offset to be read, by partition; empty until the partitions are known. */
+    /** The next offset to read of each partition; empty until the partitions are known. */
     positions(): readonly bigint[];
-    /** When something came from where it reads, by `performance.now()`: a quiet feed is heard all the same. */
+    /** When the reader last heard from its source, by `performance.now()`. It also hears from a quiet feed. */
     lastPollAtMs?(): number;
     stop(): Promise<void>;
   };
@@ -25,36 +27,40 @@ export interface FeedReader {
 export interface FollowBookOptions {
   /** `limit-orders.book.v1`, with the deployment's prefix. */
   readonly topic: string;
-  /** After each record, in the order of its partition; also for all that the topic held at the start. */
+  /** Called after each record, in the order of its partition, also for everything the topic held at the start. */
   readonly onChange?: (change: BookChange) => void;
-  /** A FeedViolation, or an error of `onChange` or the reader: drop the book, and follow it anew. */
+  /** Called with a FeedViolation, or an error of `onChange` or the reader. Drop the book and follow it again. */
   readonly onFatal: (error: Error) => void;
 }
 
-/** The book, as the feed has it now. */
+/** The book in the present state of the feed. */
 export interface FollowedBook {
-  /** Resolves when all that the topic held at the start is read: before, orders are missing. Never after `onFatal`. */
+  /**
+   * Resolves when everything the topic held at the start is read. Before that, orders are missing. Never resolves after
+   * `onFatal`.
+   */
   readonly caughtUp: Promise<void>;
   /** Open orders by hash. */
   readonly entries: ReadonlyMap<string, BookEntry>;
-  /** By partition: how far its part of the book is complete. */
+  /** Keyed by partition: how far that part of the book is complete. */
   readonly clocks: ReadonlyMap<number, BookClock>;
   /**
    * The timestamp, in seconds, of the block up to which all partitions are complete; undefined until each of them has a
-   * clock. Where it lies further back than a few blocks take, the feed is not quiet but behind, or dead.
+   * clock. If it is older than a few blocks take, the feed is not quiet but behind, or dead.
    */
   staleSince(): number | undefined;
   /**
-   * How long nothing came from where it is read, in milliseconds; Infinity before the first time, and undefined where
-   * the reader does not say it. A feed that is quiet is heard every few seconds; a connection that is dead is not.
+   * How long the reader has heard nothing from its source, in milliseconds. Infinity before it first hears something;
+   * undefined if the reader does not tell. It hears from a quiet feed every few seconds, but not from a dead
+   * connection.
    */
   silenceMs(): number | undefined;
   stop(): Promise<void>;
 }
 
 /**
- * Follows the router's feed from its beginning. The topic is compacted: reading it again costs the number of open
- * orders, so no position and no snapshot is kept anywhere.
+ * Follows the router's feed from its beginning. The topic is compacted, so reading it again costs only the number of
+ * open orders. That is why no position and no snapshot is stored.
  */
 export function followBook(
   reader: FeedReader,

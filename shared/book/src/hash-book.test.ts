@@ -16,7 +16,7 @@ function digestOf(...some: readonly HashedEntry[]) {
   return hash.digest;
 }
 
-describe('the hash over a book', () => {
+describe('the hash of a book', () => {
   test('is what the guide says', () => {
     expect(digestOf()).toEqual({ entries: 0, hash: `0x${'00'.repeat(32)}` });
     expect(digestOf(...entries.slice(0, 1)).hash).toBe(
@@ -28,9 +28,9 @@ describe('the hash over a book', () => {
     });
   });
 
-  test('is the same in a browser, which does not have the SHA-256 of Node', async () => {
+  test('is the same in a browser, which lacks the SHA-256 of Node', async () => {
     const builtins = jest.spyOn(process, 'getBuiltinModule').mockReturnValue({});
-    // Read anew, as another module.
+    // The query loads it again, as another module.
     const browser = (await import(`${'./hash-book.js'}?browser`)) as { BookHash: typeof BookHash };
     builtins.mockRestore();
     const hash = new browser.BookHash();
@@ -38,7 +38,7 @@ describe('the hash over a book', () => {
     expect(hash.digest).toEqual(digestOf(...entries));
   });
 
-  test('depends on what is in the book, and not on how it came there', () => {
+  test('depends on what is in the book, not on how it got there', () => {
     const step = fc.record({ entry: fc.constantFrom(...entries), isGone: fc.boolean() });
     fc.assert(
       fc.property(fc.array(step), (steps) => {
@@ -56,7 +56,7 @@ describe('the hash over a book', () => {
   });
 });
 
-describe('a book that is whole', () => {
+describe('a complete book', () => {
   const [first, second] = [hashOf('01'), hashOf('02')];
   const active = { status: 'ACTIVE', funding: { balance: '0xa', allowance: '0xa', block: 7 } } as const;
   const records = [
@@ -87,10 +87,10 @@ describe('a book that is whole', () => {
       records.with(2, entryRecord(first, { offset: 3 }, { ...active, remainingMakingAmount: '0xb' })),
     ],
     ['a status is altered', records.with(2, entryRecord(first, { offset: 3 }))],
-  ])('finds at the next clock that %s', (_what, harmed) => {
+  ])('notices at the next clock that %s', (_what, harmed) => {
     expect(() => read([...harmed, clock])).toThrow(FeedViolation);
     expect(() => read([...harmed, clock])).toThrow(/partition 3 .* must have 1 .* a record was lost/);
-    // Before all is read that was there, compaction may have left records out.
+    // Until all that was there is read, compaction may have left records out.
     expect(() => read([...harmed, clock], false)).not.toThrow();
   });
 });

@@ -1,16 +1,16 @@
 import type { BookEntry } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
 
-/** Each field, so that the build breaks if one is left out. Name optional ones as the others: `field: entry.field`. */
+/** Each field, so the build breaks if one is left out. Name optional fields like the others: `field: entry.field`. */
 type Whole<Type> = { readonly [Name in keyof Required<Type>]: unknown };
 type ActiveEntry = Extract<BookEntry, { status: 'ACTIVE' }>;
 
-/** Texts that are kept once: those of some ten thousand orders. */
+/** The most texts to share: those of about ten thousand orders. */
 const TEXTS_MAX = 100_000;
 
 /**
- * Makes equal entries that take 40 % less memory: most texts are in many orders and are kept once, and an object that
- * the decoder has built field by field has spare room.
+ * Makes equal entries that take 40 % less memory. Most texts are in many orders, so they are kept once. The objects
+ * have no spare room, unlike those that the decoder has built field by field.
  */
 export function createEntryPacker(): (entry: BookEntry) => BookEntry {
   const texts = new Map<string, Hex | readonly string[]>();
@@ -25,7 +25,7 @@ export function createEntryPacker(): (entry: BookEntry) => BookEntry {
   }
 
   return (entry) => {
-    // It is read within seconds, and comes again.
+    // The order is read within seconds, and its entry comes again.
     if (entry.status === 'VALIDATING') return entry;
     const { type, orderHash, signature, remainingMakingAmount: remaining, routableUntil, acceptedAtMs } = entry;
     const { salt, nonce, expiresAt, making, taking, maker, permittedTaker } = entry.order;

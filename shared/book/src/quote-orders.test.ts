@@ -40,7 +40,7 @@ const show = ({ fills, spares, amountIn, amountOut, passedOver }: Quote) => ({
   passedOver,
 });
 
-test('the ladder takes shared funds off in the order of its levels, by maker and token', () => {
+test('the ladder uses up shared funds level by level, for each maker and token', () => {
   const other = { tokenIn: addressOf('e'), tokenOut: pair.tokenOut };
   const book = bookOf({
     '01': { making: 10, taking: 30, funds: 12 },
@@ -64,7 +64,7 @@ describe('a quote', () => {
     '04': { making: 10, taking: 40, acceptedAtMs: 1 },
   };
 
-  test('says what else can be filled of its last order, its gas and the block for which it holds', () => {
+  test('states how much of its last order can be filled, its gas, and the block for which it holds', () => {
     const book = bookOf(orders);
     expect(ask(book, { amountOut: 3n })).toMatchObject({ fills: [{ executable: 10n }], gas: 10, block: { number: 9 } });
     expect(ask(book, { amountOut: 13n }).gas).toBe(20);
@@ -81,7 +81,7 @@ describe('a quote', () => {
   });
 });
 
-test('four hundred orders of dust at the best price take nothing from a quote, whether the price of gas is known or not', () => {
+test('four hundred dust orders at the best price do not worsen a quote, with or without a gas price', () => {
   const honest = Array.from({ length: 10 }, (_, n) => [`f${n}`, { making: 10_000, taking: 20_000 + n, maker: 'd' }]);
   const dust = Array.from({ length: 400 }, (_, n) => [n.toString(16).padStart(32, '0'), { making: 9, taking: 9 }]);
   const alone = bookOf(Object.fromEntries(honest));
@@ -93,7 +93,7 @@ test('four hundred orders of dust at the best price take nothing from a quote, w
   expect(ask(book, asked)).toMatchObject({ amountOut, passedOver: 400, gas: 100 });
   for (const amountOutPerMillionGas of [0n, 10n ** 6n])
     expect(ask(book, asked, { amountOutPerMillionGas }).amountOut).toBeGreaterThanOrEqual(amountOut);
-  // They are a few more, if anything, where all that there is is wanted.
+  // If everything is wanted, a few of them are taken too.
   const all = ask(book, { amountOut: 10n ** 9n });
   expect(all).toMatchObject({ amountOut: 100_000n + 190n * 9n, passedOver: 210 });
 });
@@ -104,11 +104,11 @@ test('vectors.json is what `npm run generate -w @makerbook/book` writes', () => 
 
 describe('whatever happens to the book', () => {
   const small = fc.bigInt({ min: 1n, max: 30n });
-  /** Orders of 1 are dust beside the large ones. */
+  /** Orders of 1 are dust next to the large ones. */
   const any = fc.oneof(small, fc.bigInt({ min: 500n, max: 2_000n }));
   const operation: fc.Arbitrary<Operation> = fc.record({
     name: fc.constantFrom('01', '02', '03', '04', '05', '06'),
-    // Most are put.
+    // Make most operations put an order.
     what: fc.constantFrom('put' as const, 'put' as const, 'put' as const, 'FILLED' as const, 'CANCELLED' as const),
     given: fc.record({
       making: any,
@@ -130,14 +130,14 @@ describe('whatever happens to the book', () => {
     gasFloor: fc.constantFrom(undefined, undefined, 3n),
   });
 
-  test('ladder and quote are those that all records, sorted and tried out one by one, give', () => {
+  test('ladder and quote are those that an oracle finds by trying all sorted records one by one', () => {
     fc.assert(
       fc.property(fc.array(operation, { maxLength: 25 }), asked, options, (operations, amount, given) => {
         const book = openRouterBook();
         for (const each of operations) playOperation(book, each);
         const oracle = askOracle(book, amount, given);
         const { gasFloor, ...limits } = given;
-        // Ten gas each.
+        // Each order takes ten gas.
         const gas = gasFloor === undefined ? {} : { amountOutPerMillionGas: gasFloor * 100_000n };
         expect(show(ask(book, amount, { ...limits, ...gas }))).toEqual(oracle.quote);
         expect(levelsOf(book).map(({ amountIn, amountOut, count }) => [amountIn, amountOut, count])).toEqual(

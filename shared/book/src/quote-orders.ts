@@ -2,38 +2,38 @@ import type { BookClock } from '@makerbook/contracts-events';
 import { chooseOrders } from './choose-orders.js';
 import { type Executable, min, type Pair, type RankedOrders, type When } from './rank-orders.js';
 
-/** All that can be filled at one price. */
+/** Everything that can be filled at one price. */
 export interface Level {
   /** tokenIn per tokenOut, in lowest terms. */
   readonly price: { readonly numerator: bigint; readonly denominator: bigint };
-  /** What filling all of its orders costs, each rounded up. */
+  /** The cost of filling all orders of the level, each rounded up. */
   readonly amountIn: bigint;
   readonly amountOut: bigint;
   readonly orders: number;
   readonly gas: number;
 }
 
-/** An order to fill: `makingAmount` of tokenOut for `takingAmount` of tokenIn, as the contract rounds. */
+/** An order to fill: `makingAmount` of tokenOut for `takingAmount` of tokenIn, rounded as by the contract. */
 export interface Fill extends Executable {
   readonly takingAmount: bigint;
-  /** What can be filled of the order: at least `makingAmount`. */
+  /** The amount of the order that can be filled: at least `makingAmount`. */
   readonly executable: bigint;
 }
 
-/** What the taker pays of tokenIn at most, or wants of tokenOut, in the tokens' smallest units. */
+/** The most that the taker pays of tokenIn, or the amount it wants of tokenOut, in the tokens' smallest units. */
 export type Asked = { readonly amountIn: bigint } | { readonly amountOut: bigint };
 
 export interface Quote {
   readonly pair: Pair;
   readonly asked: Asked;
   readonly fills: readonly Fill[];
-  /** The next best orders, to be tried if a fill fails. What they and the fills take of a maker is within its funds. */
+  /** The next best orders, to try if a fill fails. Together with the fills they stay within each maker's funds. */
   readonly spares: readonly Fill[];
-  /** What all fills cost. Less than was asked if the orders end, or if less buys nothing. */
+  /** The cost of all fills. Less than was asked if the orders end, or if less buys nothing. */
   readonly amountIn: bigint;
-  /** What all fills give. Less than was asked if the orders end. */
+  /** The amount that all fills give. Less than was asked if the orders end. */
   readonly amountOut: bigint;
-  /** Of the fills. */
+  /** The gas of all fills. */
   readonly gas: number;
   /** Better orders that are not filled because they bring too little: see `QuoteOptions`. */
   readonly passedOver: number;
@@ -42,19 +42,22 @@ export interface Quote {
 }
 
 export interface Costs {
-  /** Of one fill; `GAS_PER_ORDER` unless given. */
+  /** The gas of one fill. Defaults to `GAS_PER_ORDER`. */
   readonly gasPerOrder?: number;
 }
 
 export interface QuoteOptions extends When, Costs {
-  /** A share in percent of the amount that the spare orders are to cover; 0 unless given. */
+  /** How much of the amount the spare orders must cover, in percent. Defaults to 0. */
   readonly backups?: number | undefined;
-  /** Orders of the quote, spare ones too; 200 unless given. Beyond, those that give least are passed over. */
+  /**
+   * The most orders of the quote, with spare ones. Defaults to 200. Beyond that, those that give least are passed over.
+   */
   readonly ordersMax?: number;
   /**
-   * What a million gas costs, in the smallest unit of tokenOut: orders that give less than their gas are passed over,
-   * and what is left of `amountIn` is not spent on a fill that does.
-   * Unless it is given, orders are that give less than a thousandth of the quote, as long as the others are enough.
+   * The cost of a million gas, in the smallest unit of tokenOut. Orders that give less than their gas are passed over.
+   * The rest of `amountIn` is not spent on a fill that gives less than its gas.
+   * If left out, orders that give less than a thousandth of the quote are passed over, as long as the others are
+   * enough.
    */
   readonly amountOutPerMillionGas?: bigint | undefined;
 }
@@ -63,10 +66,10 @@ export interface QuoteOptions extends When, Costs {
 const DUST_PART = 1_000n;
 const ORDERS_MAX = 200;
 
-/** Gas of a fill in the middle of others, of tokens like OpenZeppelin's. */
+/** Gas of a fill among others, for tokens like OpenZeppelin's. */
 export const GAS_PER_ORDER = 72_000;
 
-/** The levels of the pair, the best first, one by one: take as many as you need, before the next change. */
+/** Yields the levels of the pair, the best first. Take as many as you need, before the next change. */
 export function* ladder(orders: RankedOrders, pair: Pair, options: When & Costs): Generator<Level, void, void> {
   const { gasPerOrder = GAS_PER_ORDER } = options;
   let level: { -readonly [Name in keyof Level]: Level[Name] } | undefined;
@@ -110,7 +113,7 @@ export function quote(
 type IsDust = (order: Executable) => boolean;
 type Filled = ReturnType<typeof fillOrders>;
 
-/** Where orders of a fair size are not enough, none is too small. */
+/** Treats no order as too small if the larger ones are not enough. */
 function fillWithoutDust(fillWithout: (isDust: IsDust) => Filled, options: QuoteOptions): Filled {
   const { gasPerOrder = GAS_PER_ORDER, amountOutPerMillionGas: gasPrice } = options;
   if (gasPrice !== undefined)
@@ -122,7 +125,7 @@ function fillWithoutDust(fillWithout: (isDust: IsDust) => Filled, options: Quote
   return fair.isEnough ? fair : whole;
 }
 
-/** @param isNet whether a part of an order can be dust, too */
+/** @param isNet true if a part of an order can be dust, too */
 function fillOrders(
   offers: Generator<Executable, void, void>,
   asked: Asked,
@@ -154,7 +157,7 @@ function* andThen(first: Iterable<Executable>, rest: Iterable<Executable>): Gene
   yield* rest;
 }
 
-/** The most of the order that what is left of the amount in buys, or that is still wanted. */
+/** The most of the order that the rest of amountIn buys, or that is still wanted. */
 function amountWithin(order: Executable, asked: Asked, paid: bigint, got: bigint): bigint {
   if ('amountOut' in asked) return min(asked.amountOut - got, order.makingAmount);
   const left = asked.amountIn - paid;
@@ -167,13 +170,13 @@ function fillOf({ entry, makingAmount: executable }: Executable, makingAmount: b
   return { entry, makingAmount, takingAmount: takingOf({ entry, makingAmount }), executable };
 }
 
-/** As the contract: rounded up, each fill by itself. */
+/** Rounds up each fill by itself, as the contract does. */
 function takingOf({ entry, makingAmount }: Executable): bigint {
   const making = BigInt(entry.order.making.amount);
   return (makingAmount * BigInt(entry.order.taking.amount) + making - 1n) / making;
 }
 
-/** What is paid for what is got, in lowest terms. */
+/** The price paid per unit got, in lowest terms. */
 export function priceOf(paid: bigint, got: bigint): Level['price'] {
   const divisor = greatestDivisor(paid, got);
   return { numerator: paid / divisor, denominator: got / divisor };

@@ -6,48 +6,51 @@ import type { BookChange } from './book.js';
 // The module is CommonJS.
 const { default: BTree } = btree;
 
-/** What a taker pays and gets: the taking and the making token of the orders that serve it. Addresses in lowercase. */
+/**
+ * The tokens that a taker pays and gets: the taking and the making token of the matching orders. Addresses in
+ * lowercase.
+ */
 export interface Pair {
   readonly tokenIn: Address;
   readonly tokenOut: Address;
 }
 
 export interface When {
-  /** Unix seconds. An order is used before its `routableUntil` alone. */
+  /** Unix seconds. An order is used only before its `routableUntil`. */
   readonly nowSeconds: number;
-  /** Orders of a partition whose clock is older are not used; 5 unless given. */
+  /** Orders of a partition whose clock is older are not used. Defaults to 5. */
   readonly staleSecondsMax?: number;
 }
 
-/** What can be filled of an order, once the orders before it have had theirs of its maker's funds. */
+/** How much of an order can be filled, after the orders before it have taken their part of the maker's funds. */
 export interface Executable {
   readonly entry: BookEntry;
-  /** Of tokenOut. */
+  /** The amount of tokenOut. */
   readonly makingAmount: bigint;
 }
 
-/** An order in its pair. */
+/** An order, ranked in its pair. */
 interface Ranked {
   readonly entry: BookEntry;
-  /** The price nearly: it decides most comparisons, and costs a tenth of the exact one. */
+  /** The approximate price. It decides most comparisons, and costs a tenth of the exact one. */
   readonly price: number;
 }
 
-/** The funds of a maker in one token by the newest reading. */
+/** The funds of a maker in one token, by the newest reading. */
 interface Funds {
   amount: bigint;
   block: number;
-  /** Its orders that carry a reading. The funds are forgotten with the last. */
+  /** How many orders of the maker carry a reading. The funds are dropped with the last one. */
   orders: number;
 }
 
 /**
- * The orders that can be filled, by price in each pair. Hand it each change of a book, from the first one on. A change
- * costs a search in its pair. It keeps the entries of the book and no copies.
+ * The orders that can be filled, by price in each pair. Apply each change of a book, from the first one on. A change
+ * costs a search in its pair. The entries are those of the book, not copies.
  */
 export class RankedOrders {
   readonly #pairs = new Map<string, btree.default<Ranked, undefined>>();
-  /** By token and maker. */
+  /** Keyed by token, then maker. */
   readonly #funds = new Map<Address, Map<Address, Funds>>();
   readonly #clocks = new Map<number, BookClock>();
 
@@ -63,7 +66,7 @@ export class RankedOrders {
     this.#count(before, after);
   }
 
-  /** Every pair with an order in it, and how many it has. */
+  /** Every pair with an order, and its number of orders. */
   *pairs(): Generator<Pair & { readonly orders: number }, void, void> {
     for (const [pair, { size }] of this.#pairs) {
       const [tokenIn, tokenOut] = [pair.slice(0, pair.length / 2), pair.slice(pair.length / 2)] as [Address, Address];
@@ -71,7 +74,7 @@ export class RankedOrders {
     }
   }
 
-  /** The orders of the pair, the best price first, then the oldest; as long as nothing changes. */
+  /** Yields the orders of the pair, the best price first, then the oldest. Valid until the next change. */
   *executable(
     { tokenIn, tokenOut }: Pair,
     { nowSeconds, staleSecondsMax = 5 }: When,
@@ -114,7 +117,7 @@ export class RankedOrders {
     if (orders?.size === 0) this.#pairs.delete(pair);
   }
 
-  /** The feed tells new funds by one order alone: another order of the maker may have newer ones. */
+  /** Keeps the newest funds. The feed tells new funds in one order only, so another order may have newer ones. */
   #count(before: BookEntry | undefined, after: BookEntry | undefined): void {
     const order = (after ?? before)?.order;
     if (order === undefined) return;

@@ -8,7 +8,7 @@ const pageOf = (blocks: readonly number[], nextCursor: string | null) => () =>
   new Response(JSON.stringify({ fills: blocks.map(fillOf), nextCursor, streamCursor: '-,1:0:5e1fc0de' }));
 const eventOf = (block: number, id: string) => `id: ${id}\nevent: fill\ndata: ${JSON.stringify(fillOf(block))}\n\n`;
 
-/** Answers one request after the other. */
+/** Answers the requests one after the other. */
 function service(...answers: readonly (() => Response | Promise<Response>)[]) {
   const asked: string[] = [];
   const fetch: typeof globalThis.fetch = async (input) => {
@@ -29,7 +29,7 @@ async function take(fills: AsyncIterable<BookFill>, count = Number.POSITIVE_INFI
   return blocks;
 }
 
-test('reads page after page, newest first, and one that is cut or refused for now again', async () => {
+test('fills are read page by page, newest first, and a cut or refused page is asked for again', async () => {
   const cut = () => new Response('{"fills":[{');
   const busy = () => new Response('{}', { status: 503, headers: { 'Retry-After': '0.01' } });
   const { asked, options } = service(pageOf([9, 8], '8:1'), busy, cut, pageOf([7], null));
@@ -38,7 +38,7 @@ test('reads page after page, newest first, and one that is cut or refused for no
   expect(asked).toEqual([`fills?limit=1000&making=${token}`, second, second, second]);
 });
 
-test('follows behind the newest, and goes on behind the last event that came whole', async () => {
+test('the stream follows the newest page, and resumes after the last complete event', async () => {
   const stream = () => new Response(`:\n\n${eventOf(3, '-,2:0:5e1fc0de')}${eventOf(4, '-,3:0:5e1fc0de').slice(0, -9)}`);
   const again = () => new Response(`${eventOf(4, '-,3:0:5e1fc0de')}event: end\ndata: {"reason":"stopping"}\n\n`);
   const { asked, options } = service(pageOf([2, 1], null), stream, again);
@@ -46,7 +46,7 @@ test('follows behind the newest, and goes on behind the last event that came who
   expect(asked).toEqual(['fills?limit=2', 'fills/stream?after=-,1:0:5e1fc0de', 'fills/stream?after=-,2:0:5e1fc0de']);
 });
 
-test('is told where it cannot go on, or may not read', async () => {
+test('a reader gets an error if it cannot resume or may not read', async () => {
   const refusal = (status: number) => () => new Response('{"code":"x"}', { status });
   await expect(take(followFills(service(pageOf([], null), refusal(410)).options))).rejects.toThrow(FeedLost);
   await expect(take(readFills(service(refusal(401)).options))).rejects.toThrow(/answers 401/);

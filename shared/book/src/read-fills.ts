@@ -1,28 +1,28 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import { askerOf, followStream, type HttpFeedOptions, readJson, readLines } from './read-over-http.js';
 
-/** A fill of an order, as the contract says it: see "Fills" in the routers' guide. */
+/** A fill of an order, as the contract reports it. See "Fills" in the routers' guide. */
 export interface BookFill {
   readonly orderHash: Hex;
   readonly maker: Hex;
   readonly taker: Hex;
-  /** What the maker sold, and what it got. A token is missing where the service does not know it. */
+  /** The tokens and amounts that the maker sold and got. A token is missing if the service does not know it. */
   readonly makingToken?: Hex;
   readonly makingAmount: Hex;
   readonly takingToken?: Hex;
   readonly takingAmount: Hex;
-  /** What was paid for what was sold, in lowest terms: decimal digits. */
+  /** The taking amount per making amount, in lowest terms and decimal digits. */
   readonly price: { readonly numerator: string; readonly denominator: string };
   readonly remainingMakingAmount?: Hex;
   readonly blockNumber: number;
   /** Unix seconds. */
   readonly blockTimestamp?: number;
   readonly transactionHash: Hex;
-  /** With the block it names the fill. */
+  /** Identifies the fill together with the block. */
   readonly logIndex: number;
 }
 
-/** Which fills are read: all of these must fit. */
+/** Which fills to read. All conditions must hold. */
 export interface WantedFills {
   readonly making?: string;
   readonly taking?: string;
@@ -43,9 +43,9 @@ interface Page {
 const PAGE_MAX = 1_000;
 
 /**
- * The fills that the service keeps, newest first, page by page as they are taken. It waits while the service cannot
- * answer.
- * @throws WrongValue for a URL or a key that cannot be meant, Error where the service refuses, AbortError
+ * Yields the fills that the service keeps, newest first. Reads them page by page as you take them. Waits while the
+ * service cannot answer.
+ * @throws WrongValue for an invalid URL or key, Error if the service refuses, AbortError
  */
 export async function* readFills(options: ReadFillsOptions, wanted: WantedFills = {}): AsyncGenerator<BookFill, void> {
   const readPage = pageReaderOf(options);
@@ -57,10 +57,10 @@ export async function* readFills(options: ReadFillsOptions, wanted: WantedFills 
 }
 
 /**
- * The newest fills, oldest first, and then each new one, once, without end.
- * @param newest begins with so many at most, 100 if not given; at most 1,000
- * @throws FeedLost where the stream cannot be resumed: read `readFills` back to the last fill that you have, and follow
- * anew. Else as `readFills`
+ * Yields the newest fills, oldest first, and then each new one once, without end.
+ * @param newest how many fills to begin with, at most 1,000. Defaults to 100
+ * @throws FeedLost if the stream cannot be resumed. Then read `readFills` back to the last fill that you have, and
+ * follow again. Otherwise throws like `readFills`
  */
 export async function* followFills(options: ReadFillsOptions, newest = 100): AsyncGenerator<BookFill, void> {
   const { signal = never() } = options;
@@ -79,7 +79,7 @@ function pageReaderOf(options: ReadFillsOptions) {
       const begun = await ask(`fills?${new URLSearchParams({ limit: `${PAGE_MAX}`, ...query })}`, signal);
       const page = (await readJson(begun)) as Page | undefined;
       signal.throwIfAborted();
-      // One that was cut is asked for again.
+      // Retry a page that was cut.
       if (page !== undefined) return page;
     }
   };

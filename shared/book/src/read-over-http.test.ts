@@ -10,7 +10,10 @@ const snapshot = () => new Response(`${lineOf(first)}\n${end}\n`);
 const eventOf = (record: FeedRecord, id: string) => `id: ${id}\nevent: clock\ndata: ${lineOf(record)}\n\n`;
 const refusal = (status: number) => new Response('{"code":"x"}', { status, headers: { 'Retry-After': '0.01' } });
 
-/** Follows by these answers, one for each request, then no more. @returns what was asked for, and what came of it */
+/**
+ * Follows the feed with these answers, one for each request. Later requests get none.
+ * @returns the requested paths and the outcome
+ */
 function follow(...answers: readonly (() => Response | Promise<Response>)[]) {
   const asked: string[] = [];
   const records: FeedRecord[] = [];
@@ -34,7 +37,7 @@ async function untilAsked(asked: readonly string[], count: number): Promise<void
   while (asked.length < count) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
-test('reads the snapshot, then the stream, and goes on behind the last event that came whole', async () => {
+test('the feed is read as a snapshot, then a stream, which resumes after the last complete event', async () => {
   const stream = () => new Response(`:\n\n${eventOf(second, '-,2:0')}${eventOf(second, '-,3:0').slice(0, -30)}`);
   const { asked, records, following } = follow(snapshot, stream);
   await following.caughtUp;
@@ -50,7 +53,7 @@ test('reads the snapshot, then the stream, and goes on behind the last event tha
   await following.stop();
 });
 
-test('asks again while the service is away or busy', async () => {
+test('the snapshot is asked for again while the service is down or busy', async () => {
   const away = () => Promise.reject(new TypeError('fetch failed'));
   const { asked, following } = follow(
     () => refusal(503),
@@ -75,7 +78,7 @@ test.each([
   await following.stop();
 });
 
-test('an error of the handler is fatal, and no network’s', async () => {
+test('an error of the handler is fatal, and is not taken for a network error', async () => {
   const failed = Promise.withResolvers<Error>();
   const reader = readOverHttp({ baseUrl: 'http://x', fetch: async () => snapshot() });
   const onRecords = () => {

@@ -2,30 +2,30 @@ import { pause, readBearerKey, readServiceUrl } from '@makerbook/contracts-primi
 import type { FeedReader } from './follow-book.js';
 import { parseLine } from './read-recording.js';
 
-/** The service writes something every 5 s at least: a longer silence means that the connection is dead. */
+/** The service writes something at least every 5 s. A longer silence means that the connection is dead. */
 const SILENCE_MS_MAX = 15_000;
 const RETRY_MS = 1_000;
-/** The last line of a snapshot begins so, and no record does. */
+/** How the last line of a snapshot begins. No record begins like that. */
 const END = '{"cursor":';
 
 export interface HttpFeedOptions {
-  /** Of the service, as `https://host`. */
+  /** The service's URL, as `https://host`. */
   readonly baseUrl: string;
-  /** Of the reader, where the operator lets named readers alone read. */
+  /** The reader's key, if the operator admits only named readers. */
   readonly key?: string;
   readonly fetch?: typeof fetch;
 }
 
-/** The feed cannot be read on from where it was: drop the book, and follow it anew. */
+/** The feed cannot be resumed. Drop the book and follow it again. */
 export class FeedLost extends Error {
   override readonly name = 'FeedLost';
 }
 
 /**
- * Reads the feed over HTTP in place of Kafka, also in a browser: a snapshot, then the stream, which is resumed where it
- * ends. It waits while the service cannot answer. `onFatal` gets a FeedLost where the snapshot is cut or the stream
- * cannot be resumed, and an Error where the service refuses the reader.
- * @throws WrongValue for a URL or a key that cannot be meant; no error shows the key
+ * Reads the feed over HTTP instead of Kafka, also in a browser. It reads a snapshot and then the stream, which it
+ * resumes when it ends. It waits while the service cannot answer. `onFatal` gets a FeedLost if the snapshot is cut or
+ * the stream cannot be resumed, and an Error if the service refuses the reader.
+ * @throws WrongValue for an invalid URL or key; no error shows the key
  */
 export function readOverHttp(options: HttpFeedOptions): FeedReader {
   const ask = askerOf(options);
@@ -79,21 +79,21 @@ export function readOverHttp(options: HttpFeedOptions): FeedReader {
   };
 }
 
-/** An answer that has begun. `cut` ends its connection. */
+/** A response that has begun. `cut` ends its connection. */
 export interface Begun {
   readonly answer: Response;
   readonly cut: () => void;
 }
 
-/** An event of a stream. `id`: the cursor behind it. */
+/** An event of a stream. `id` is the cursor behind it. */
 interface StreamEvent {
   readonly id: string;
   readonly data: string;
 }
 
 /**
- * Asks for what is below …/book, and opens the answer as soon as the service gives one.
- * @throws WrongValue for a URL or a key that cannot be meant; later, FeedLost for 410, and Error where it refuses
+ * Returns a function that requests a path below …/book, and resolves as soon as the service begins a response.
+ * @throws WrongValue for an invalid URL or key. The function throws FeedLost for 410, and Error if the service refuses
  */
 export function askerOf({ baseUrl: url, key, fetch = globalThis.fetch }: HttpFeedOptions) {
   const baseUrl = readServiceUrl('baseUrl', url);
@@ -114,7 +114,7 @@ export function askerOf({ baseUrl: url, key, fetch = globalThis.fetch }: HttpFee
   };
 }
 
-/** The events behind a cursor, without end: the stream is resumed where it ends. */
+/** Yields the events behind a cursor, without end. Resumes the stream when it ends. */
 export async function* followStream(
   path: string,
   from: string,
@@ -128,7 +128,7 @@ export async function* followStream(
       yield event;
       cursor = event.id;
     }
-    // A process that ends each stream is not flooded.
+    // Do not flood a service that ends each stream at once.
     if (cursor === before) await pause(RETRY_MS * Math.random(), stopping);
   }
 }
@@ -147,7 +147,7 @@ async function* readEvents(lines: AsyncIterable<string>): AsyncGenerator<StreamE
   }
 }
 
-/** The whole lines of a body, until it ends, is cut or falls silent. */
+/** Yields the whole lines of a body, until it ends, is cut or falls silent. */
 export async function* readLines({ answer, cut }: Begun, heard: () => void = () => undefined): AsyncGenerator<string> {
   if (answer.body === null) return;
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -168,7 +168,7 @@ export async function* readLines({ answer, cut }: Begun, heard: () => void = () 
   }
 }
 
-/** The whole body; undefined where it is cut or takes too long. */
+/** The whole body as JSON; undefined if it is cut or takes too long. */
 export async function readJson({ answer, cut }: Begun): Promise<unknown> {
   const silence = setTimeout(cut, SILENCE_MS_MAX);
   try {

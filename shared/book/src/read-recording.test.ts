@@ -17,7 +17,7 @@ async function* linesOf(all: readonly (typeof records)[number][]): AsyncGenerato
   for (const [index, record] of all.entries()) yield lineOf(timed(record, index));
 }
 
-test('a record is its line, byte for byte', () => {
+test('a record that is written as a line is read back byte for byte', () => {
   for (const record of records) {
     const value = record.value === null ? null : String(record.value);
     expect(parseLine(lineOf(timed(record, 0)))).toEqual({ ...timed(record, 0), value });
@@ -26,7 +26,7 @@ test('a record is its line, byte for byte', () => {
   expect(JSON.parse(lineOf(gone))).toMatchObject({ value: null, timeMs: 1_700_000_000_007 });
 });
 
-test('a book is read from a recorded feed, and ends at a record that comes twice', async () => {
+test('a book is read from a recorded feed, and fails at a record that comes twice', async () => {
   const follow = (all: typeof records, onFatal: (error: Error) => void) =>
     followBook(readRecording(linesOf(all)), { topic: 'recorded', onFatal });
   const book = follow(records, (error) => {

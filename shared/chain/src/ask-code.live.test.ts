@@ -20,14 +20,14 @@ function open(url: string, chainId = 8217) {
   return { ask: code.ask, reasons };
 }
 
-test('a contract has code, and an account none', async () => {
+test('a contract has code, and an account has none', async () => {
   const { ask, reasons } = open(chain.anvil.rpcUrl);
   const { address } = new Wallet(`0x${'42'.repeat(32)}`);
   const contract = await chain.deploy(deployArtifacts.TestWallet, address);
   expect([await ask(contract), await ask(address as `0x${string}`), reasons]).toEqual([true, false, []]);
 });
 
-test('it is not known while no node of the chain answers, and not asked without one', async () => {
+test('code is unknown while no node of the chain answers, and is not asked for without a node', async () => {
   for (const { ask, reasons } of [open('http://127.0.0.1:1'), open(chain.anvil.rpcUrl, 1)]) {
     expect(await ask(`0x${'11'.repeat(20)}`)).toBeUndefined();
     expect(reasons).toHaveLength(1);

@@ -3,10 +3,10 @@ import type { WalletOptions } from './ask-wallets.js';
 import { createNode } from './call-node.js';
 import { ChainContradiction, RpcRefused, RpcUnavailable } from './failures.js';
 
-/** Asks whether there is a contract at an address, at the newest block. Undefined where that cannot be known now. */
+/** Asks whether there is a contract at an address, at the newest block. Undefined if that is unknown for now. */
 export type AskCode = (address: Address) => Promise<boolean | undefined>;
 
-/** @returns undefined where there is no node */
+/** @returns undefined if there is no node */
 export function openCode({ urls, onAway, ...options }: WalletOptions): { ask: AskCode; close(): void } | undefined {
   if (urls.length === 0) return undefined;
   const node = createNode({ urls, ...options });

@@ -67,7 +67,7 @@ async function openCounted() {
 }
 
 describe('a contract wallet', () => {
-  test('accepts what its owner has signed, of any length, for any of the digests', async () => {
+  test('accepts signatures of its owner, of any length, for any of the digests', async () => {
     const good = [
       { wallet, digests: [digest], signature },
       { wallet, digests: [other, digest], signature: long },
@@ -81,7 +81,7 @@ describe('a contract wallet', () => {
     expect(await ask([{ wallet, digests: [digest], signature: '0x' }, bad], asker)).toEqual({ at: 0, fault: failed });
   });
 
-  test('is asked once for each signature, up to the first that it refuses, and each call is charged before', async () => {
+  test('is asked once for each signature, up to the first refused one, and each call is charged first', async () => {
     const junk = Array.from({ length: 100 }, (_, n) => {
       return { wallet, digests: [digest, other], signature: `${long}${n.toString(16).padStart(2, '0')}` as Hex };
     }).map((question, n) => ({ ...question, digests: n === 0 ? [other] : question.digests }));
@@ -98,7 +98,7 @@ describe('a contract wallet', () => {
     expect(behind.counted.calls).toBeLessThanOrEqual(12);
   });
 
-  test('answers 66 questions one after the other, the refused ones too', async () => {
+  test('answers 66 questions one after the other, including refused ones', async () => {
     for (let asked = 0; asked < 66; asked += 1) {
       const answer = asked % 2 === 0 ? 'accepted' : { at: 0 };
       const how = asked % 2 === 0 ? signature : long.slice(0, -2);
@@ -114,13 +114,13 @@ describe('a contract wallet', () => {
     ['burns all its gas', () => answer(HONEST, MaxUint256), 'failed, or needed more than 200000 gas'],
     ['has more in its word than the answer', () => answer(ANSWERS.dirty), 'does not accept it'],
     ['answers less than a word', () => answer(ANSWERS.short), 'does not accept it'],
-  ])('that %s refuses, and says so', async (_what, change, fault) => {
+  ])('that %s counts as a refusal, with the reason', async (_what, change, fault) => {
     await change();
     expect(await askOne()).toEqual({ at: 0, fault: expect.stringContaining(fault) });
     await chain.send(wallet, 'setOwner', owner.address);
   });
 
-  test('that is none refuses: an account without code, and a precompile that answers what it is asked', async () => {
+  test('that is really an account without code or a precompile counts as a refusal', async () => {
     const none = "no contract at the maker's address answers isValidSignature";
     const stranger = owner.address.toLowerCase() as Address;
     expect(await askOne(ask, stranger)).toEqual({ at: 0, fault: none });
@@ -135,7 +135,7 @@ describe('a contract wallet', () => {
     expect(await askOne(ask, identity)).toEqual({ at: 0, fault });
   });
 
-  test('that needs as much gas as it gets has as much when its state is read', async () => {
+  test('that needs all the gas it gets when asked gets as much when its state is read', async () => {
     let [enough, tooMuch] = [0n, 200_000n];
     while (tooMuch - enough > 1000n) {
       const burnt = (enough + tooMuch) / 2n;
@@ -176,7 +176,7 @@ describe('it is not known', () => {
     expect(elsewhere.reasons).toEqual([expect.stringContaining('CHAIN_ID=1')]);
   });
 
-  test('while too many ask one wallet at once; another one answers, an exit has its place, and so it goes on', async () => {
+  test('what a wallet says while too many ask it; other wallets answer, and an exit still has a place', async () => {
     const gate = Promise.withResolvers<void>();
     const url = await chain.serve(async (body) => {
       if (body.includes(wallet.slice(2))) await gate.promise;
@@ -185,7 +185,7 @@ describe('it is not known', () => {
     const { ask: gated } = open(url);
     const askAs = (client: string, isExit = false) => askOne(gated, wallet, signature, { client, isExit });
     expect(await askOne(gated, second)).toBe('accepted');
-    // One client waits for itself.
+    // The requests of one client wait for each other.
     const waiting = Array.from({ length: 8 }, () => askAs('a'));
     expect(await askAs('a')).toBe('unknown');
     const others = Array.from({ length: 6 }, (_, n) => askAs(`b${n}`));

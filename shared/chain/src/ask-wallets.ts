@@ -19,64 +19,64 @@ export interface WalletQuestion {
   readonly signature: Hex;
 }
 
-/** For whom contracts are asked. */
+/** The client on whose behalf contracts are asked. */
 export interface WalletAsker {
   /** The address of the client. */
   readonly client: string;
-  /** Takes orders back: for such requests one place is kept. */
+  /** The request cancels orders. One place is kept for such requests. */
   readonly isExit: boolean;
-  /** Charges the client for so many calls, before they are made. */
+  /** Charges the client for this many calls, before they are made. */
   readonly charge: (calls: number) => Promise<void>;
 }
 
-/** The first question that a contract refuses, and a sentence why. */
+/** The first question that a contract refuses, and why, in a sentence. */
 export interface WalletRefusal {
   readonly at: number;
   readonly fault: string;
 }
 
 /**
- * Asks contracts whether they accept signatures, at the newest block, each question once and up to the first that is
- * refused.
- * @returns `unknown` where it cannot be known now
+ * Asks contracts whether they accept signatures, at the newest block. Asks each question once, and stops at the first
+ * refusal.
+ * @returns `unknown` if a contract cannot be asked for now
  */
 export type AskWallets = (
   questions: readonly WalletQuestion[],
   asker: WalletAsker,
 ) => Promise<'accepted' | 'unknown' | WalletRefusal>;
 
-/** Contract wallets, as they are asked. */
+/** Access to contract wallets. */
 export interface Wallets {
   readonly ask: AskWallets;
   close(): void;
 }
 
 export interface WalletOptions {
-  /** As of `createNode`. Without one no contract is asked. */
+  /** The URLs for `createNode`. If there are none, no contract is asked. */
   readonly urls: readonly string[];
   readonly chainId: number;
   /** The time limit of one request to a node. */
   readonly timeoutMs: number;
   readonly monotonicMs: () => MonotonicMs;
-  /** Called with the reason where an answer cannot be known. */
+  /** Called with the reason if an answer is unknown. */
   readonly onAway: (reason: string) => void;
 }
 
-/** The gas of one question. The chain-watcher gives it as much: so what is accepted here is accepted there. */
+/** The gas of one question. The chain-watcher gives the same, so what is accepted here is accepted there. */
 export const WALLET_GAS = 200_000;
-/** What a contract returns is bounded by its gas alone: a few hundred kB for each call. */
+/** Only its gas bounds what a contract returns: a few hundred kB for each call. */
 const QUESTIONS_PER_REQUEST_MAX = 10;
-/** Of requests that ask contracts at once. */
+/** Limits of the requests that ask contracts at once. */
 const places = { ofWalletMax: 8, inAllMax: 64, waitingMax: 7 };
 
-/** @returns undefined where there is no node: then keys alone sign */
+/** @returns undefined if there is no node: then only keys sign */
 export function openWallets({ urls, onAway, ...options }: WalletOptions): Wallets | undefined {
   if (urls.length === 0) return undefined;
-  // Whoever has a place does not wait for a connection.
+  // A request that has a place must not wait for a connection.
   const node = createNode({ urls, connectionsMax: places.inAllMax, ...options });
   const { take } = createPlaces(places);
 
-  /** Begins with one question: what is refused is mostly refused there. */
+  /** Asks one question first, because most refusals come there. */
   const askInTurn = async (
     questions: readonly (readonly [at: number, WalletQuestion])[],
     charge: WalletAsker['charge'],

@@ -22,7 +22,7 @@ describe('a refusal', () => {
     [-32000, 'invalid opcode: INVALID', false, true],
     [-32000, 'VM error occurs while running smart contract', false, true],
   ])(
-    'with code %s and "%s" can be retried: %s; is of the execution itself: %s',
+    'with code %s and "%s" can be retried: %s; comes from the execution itself: %s',
     (code, reason, retryable, isOfExecution) => {
       expect(new RpcRefused('eth_call', code, reason)).toMatchObject({ retryable, isOfExecution });
     },
@@ -32,7 +32,7 @@ describe('a refusal', () => {
     expect(new RpcRefused('eth_getLogs', -32601, 'no', { isOneOfSeveral: true }).retryable).toBe(true);
   });
 
-  test('names who refused', () => {
+  test('names the endpoint that refused', () => {
     const refused = new RpcRefused('eth_call', -32005, 'limit exceeded', { endpoint: 'node.example:8551' });
     expect(refused.message).toBe('eth_call was refused by node.example:8551 with -32005: limit exceeded');
   });

@@ -7,13 +7,13 @@ import { outcomesOf, type RpcOutcome, type RpcRequest, resultsOf } from './read-
 
 const REST_MS_MAX = 30_000;
 const PASSED_OVER_MS = 5000;
-/** An answer that takes longer is slow. A block takes three or more, one after the other. */
+/** A longer answer counts as slow. Reading a block takes three or more answers in a row. */
 const SLOW_MS = 1000;
-/** Calls in one HTTP request at most. */
+/** The most calls in one HTTP request. */
 const BATCH_CALLS_MAX = 50;
 
 /**
- * Makes sense of the answers to all calls of a request, which are of one endpoint. Where it throws RpcUnavailable, that
+ * Interprets the answers to all calls of a request, which come from one endpoint. If it throws RpcUnavailable, that
  * endpoint has failed, and the next one is asked.
  */
 export type ReadAnswers<A, T> = (answers: readonly A[], endpoint: string) => T;
@@ -24,7 +24,7 @@ export interface RpcCounts {
   readonly calls: number;
   /** HTTP requests. */
   readonly requests: number;
-  /** HTTP requests without an answer in time, or without one that makes sense. */
+  /** HTTP requests without an answer in time, or with one that makes no sense. */
   readonly failures: number;
   /** The failures of each endpoint. */
   readonly failuresByEndpoint: ReadonlyMap<string, number>;
@@ -34,32 +34,32 @@ export interface RpcCounts {
   readonly failovers: number;
 }
 
-/** Answers several calls at once, all by one endpoint. */
+/** Answers several calls at once, all from one endpoint. */
 export interface Answering {
   /**
-   * All in one HTTP request, so by one endpoint; at most 50. Throws RpcUnavailable, RpcRefused where a call
-   * is refused, or ChainContradiction where the endpoint is of another chain.
+   * Sends at most 50 calls in one HTTP request, so to one endpoint. Throws RpcUnavailable, RpcRefused if a call is
+   * refused, or ChainContradiction if the endpoint is of another chain.
    */
   callAll<T>(requests: readonly RpcRequest[], read: ReadAnswers<unknown, T>): Promise<T>;
 }
 
 /** One of the nodes. */
 export interface Endpoint extends Answering {
-  /** Its host. The rest of its URL is never shown: it may hold a key. */
+  /** The endpoint's host. The rest of its URL is never shown, because it may hold a key. */
   readonly name: string;
-  /** True while it is not asked, because it failed, or is asked beside all calls whether it is well again. */
+  /** True while the endpoint rests after a failure, or is being probed. */
   isResting(): boolean;
 }
 
-/** One or several nodes of the same chain, asked in turn: the first one as long as it answers. */
+/** One or several nodes of the same chain, asked in turn. The first one is asked as long as it answers. */
 export interface Node extends Answering {
-  /** One call, as in `callAll`. */
+  /** Sends one call, like `callAll`. */
   call(method: string, params: readonly unknown[]): Promise<unknown>;
-  /** The same as `callAll`, but a failed execution is an outcome. All other refusals are thrown. */
+  /** Like `callAll`, but a failed execution is an outcome. All other refusals are thrown. */
   callEach<T>(requests: readonly RpcRequest[], read: ReadAnswers<RpcOutcome, T>): Promise<T>;
-  /** All of them, the preferred one first, each to be asked alone. */
+  /** All endpoints, the preferred one first, to ask one by one. */
   endpoints(): readonly Endpoint[];
-  /** The endpoint answers, but is not to be relied on, as it lags behind: for 5 s it is asked last. */
+  /** Asks the endpoint last for 5 s. It answers, but lags behind or is slow. */
   passOver(endpoint: string): void;
   counts(): RpcCounts;
   close(): void;
@@ -70,11 +70,14 @@ export interface NodeOptions {
   readonly urls: readonly string[];
   /** Milliseconds since any fixed moment. */
   readonly monotonicMs: () => MonotonicMs;
-  /** The chain id that every endpoint must have (CHAIN_ID). Each is asked for it first, and again after it was away. */
+  /**
+   * The chain id that every endpoint must have (CHAIN_ID). Checked before the first call to an endpoint, and again
+   * after it failed.
+   */
   readonly chainId?: number;
   /** The time limit of one HTTP request. Default 5000. */
   readonly timeoutMs?: number;
-  /** How long an endpoint that failed is left alone; doubles up to 30 s. Default 500. */
+  /** How long an endpoint rests after a failure. Doubles up to 30 s. Default 500. */
   readonly restMs?: number;
   /** Default 64 MiB. */
   readonly responseBytesMax?: number;
@@ -83,10 +86,10 @@ export interface NodeOptions {
 }
 
 /**
- * A JSON-RPC client over HTTP. A call that one endpoint fails (no answer, or a refusal that another node might not
- * share: it may lag behind, or not know the method) is asked of the next one; an endpoint that did not answer rests for
- * a growing time. A refusal is final only where no endpoint is left that might answer otherwise. An endpoint that did
- * not answer, or slowly, is asked last until it has answered a question that no call waits for.
+ * A JSON-RPC client over HTTP. A call that one endpoint fails goes to the next one. An endpoint fails a call if it does
+ * not answer, or refuses a call that another node might serve: it may lag behind, or not know the method. An endpoint
+ * that did not answer rests for a growing time. A refusal is final only if no endpoint is left that might answer
+ * otherwise. An endpoint that failed or was slow is asked last until it answers a probe that no call waits for.
  */
 export function createNode(options: NodeOptions): Node {
   if (options.urls.length === 0) throw new RangeError('a node needs at least one URL');
@@ -102,7 +105,7 @@ interface Asked {
   failuresInARow: number;
   restsUntilMs: number;
   passedOverUntilMs: number;
-  /** Its last answer was. */
+  /** True if its last answer was slow. */
   isSlow: boolean;
   isProbed: boolean;
   isOfTheChain: boolean;
@@ -178,8 +181,8 @@ class NodeInTurn implements Node {
   }
 
   /**
-   * The endpoints that do not rest: well ones first, those that failed last, and else in order of preference. If all
-   * rest, the longest-resting one first.
+   * The endpoints that do not rest: first those with fewer failures in a row, then those that are not late, then by
+   * preference. If all rest, the one whose rest ends first comes first.
    */
   #inTurn(): Asked[] {
     const now = this.#options.monotonicMs();
@@ -189,7 +192,9 @@ class NodeInTurn implements Node {
     return awake.sort((a, b) => a.failuresInARow - b.failuresInARow || isLate(a) - isLate(b));
   }
 
-  /** Asks an endpoint that failed or was slow whether it is well again. What it answers otherwise, a call will tell. */
+  /**
+   * Probes an endpoint that failed or was slow. Only whether it answers counts here. A call reports any other fault.
+   */
   async #probe(endpoint: Asked): Promise<void> {
     const isDoubtful = endpoint.failuresInARow > 0 || endpoint.isSlow;
     if (!isDoubtful || endpoint.isProbed || endpoint.passedOverUntilMs > this.#options.monotonicMs()) return;
@@ -225,7 +230,7 @@ class NodeInTurn implements Node {
     endpoint.failures += 1;
     endpoint.restsUntilMs = monotonicMs() + Math.min(restMs * 2 ** endpoint.failuresInARow, REST_MS_MAX);
     endpoint.failuresInARow += 1;
-    // It may be another node when it comes back.
+    // It may be another node when it answers again.
     endpoint.isOfTheChain = chainId === undefined;
   }
 
@@ -257,7 +262,7 @@ class NodeInTurn implements Node {
   }
 }
 
-/** The error to throw if no endpoint answered: a refusal is more useful than silence. */
+/** The error to throw if no endpoint answered. A refusal is more useful than silence. */
 function sumUp(failures: readonly (RpcRefused | RpcUnavailable)[], endpoints: number): Error {
   const refusals = failures.filter((failure) => failure instanceof RpcRefused);
   const [refusal] = refusals;
@@ -268,7 +273,7 @@ function sumUp(failures: readonly (RpcRefused | RpcUnavailable)[], endpoints: nu
   return new RpcRefused(method, code, reason, { endpoint, isOneOfSeveral: true });
 }
 
-/** Hosts; one that is in several URLs gets a number. */
+/** Names URLs by host. A host that several URLs share gets a number. */
 function nameByHost(urls: readonly string[]): string[] {
   const hosts = urls.map((url) => new URL(url).host);
   return hosts.map((host, index) => {

@@ -23,7 +23,7 @@ describe('calls encoded by hand', () => {
     expect(call.data).toBe(expected);
   });
 
-  test('what aggregate3 returns is read as ethers encodes it', () => {
+  test('the result of aggregate3 is decoded as ethers encodes it', () => {
     const outcomes = [
       { succeeded: true, data: 'ff'.repeat(32) },
       { succeeded: false, data: '' },
@@ -40,7 +40,7 @@ describe('calls encoded by hand', () => {
     }
   });
 
-  test('a result that is cut off, or none at all, is not taken for a result', () => {
+  test('a cut-off or empty result is not accepted', () => {
     const returned = multicall.encodeFunctionResult('aggregate3', [[[true, `0x${'ff'.repeat(32)}`]]]) as Hex;
     for (let length = 2; length < returned.length; length += 1) {
       expect(decodeAggregate3(returned.slice(0, length) as Hex, 1)).toBeUndefined();

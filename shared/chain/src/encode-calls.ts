@@ -1,6 +1,6 @@
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 
-/** The word by which a wallet accepts a signature: the selector, and zeros. */
+/** The word by which a wallet accepts a signature: the selector, then zeros. */
 export const SIGNATURE_ACCEPTED = 0x1626ba7en << 224n;
 
 const BALANCE_OF = '0x70a08231';
@@ -12,7 +12,7 @@ const OFFSET_OF_CALL_DATA = numberWord(96);
 export interface StateCall {
   readonly to: Address;
   readonly data: Hex;
-  /** The gas of one payer's calls in one reading is bounded; that of calls without a payer is not. */
+  /** The gas of one payer's calls in a reading is bounded. Calls without a payer have no such bound. */
   readonly payer?: Address | undefined;
 }
 
@@ -28,7 +28,7 @@ export const allowance = (token: Address, owner: Address, spender: Address): Sta
   data: `${ALLOWANCE}${addressWord(owner)}${addressWord(spender)}`,
 });
 
-/** Whose balance or allowance the call asks for; undefined for other calls. */
+/** The account whose balance or allowance the call asks for; undefined for other calls. */
 export function accountIn({ data }: StateCall): Address | undefined {
   if (!data.startsWith(BALANCE_OF) && !data.startsWith(ALLOWANCE)) return undefined;
   const firstWord = data.slice(BALANCE_OF.length, BALANCE_OF.length + 64);
@@ -60,7 +60,7 @@ export function isValidSignature(wallet: Address, digest: Hex, signature: Hex): 
   return { to: wallet, data: `0x1626ba7e${digest.slice(2)}${numberWord(64)}${numberWord(digits.length / 2)}${padded}` };
 }
 
-/** Calldata of Multicall3's `aggregate3`, every call allowed to fail. */
+/** Calldata of Multicall3's `aggregate3`. Every call may fail. */
 export function encodeAggregate3(calls: readonly StateCall[]): Hex {
   const heads: string[] = [];
   const tails: string[] = [];
@@ -75,13 +75,13 @@ export function encodeAggregate3(calls: readonly StateCall[]): Hex {
   return `0x82ad56cb${numberWord(32)}${numberWord(calls.length)}${heads.join('')}${tails.join('')}`;
 }
 
-/** The outcome of one of the aggregated calls. `data` are the returned bytes as hex digits without 0x. */
+/** The outcome of one aggregated call. `data` holds the returned bytes as hex digits without 0x. */
 export interface CallOutcome {
   readonly succeeded: boolean;
   readonly data: string;
 }
 
-/** Reads what `aggregate3` returned; undefined when it is not that of `count` calls. */
+/** Reads what `aggregate3` returned; undefined if it does not fit `count` calls. */
 export function decodeAggregate3(returned: Hex, count: number): readonly CallOutcome[] | undefined {
   const at = (bytes: number) => 2 + bytes * 2;
   const readNumber = (bytes: number) => Number.parseInt(returned.slice(at(bytes), at(bytes + 32)), 16);
@@ -91,7 +91,7 @@ export function decodeAggregate3(returned: Hex, count: number): readonly CallOut
     const tuple = 64 + readNumber(64 + index * 32);
     const length = readNumber(tuple + 64);
     const from = at(tuple + 96);
-    // Written so that a NaN (a text that ends too early) is refused too.
+    // This form also refuses NaN, which a text that ends too early leads to.
     if (!(from + length * 2 <= returned.length)) return undefined;
     outcomes.push({ succeeded: readNumber(tuple) === 1, data: returned.slice(from, from + length * 2) });
   }

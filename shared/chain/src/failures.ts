@@ -1,9 +1,9 @@
 import { Unavailable } from '@makerbook/contracts-primitives';
 
 /**
- * The messages of geth, Kaia and anvil for a failed execution. The messages of a node that gave up ("execution aborted
- * (timeout = 5s)", "request timed out"), lags ("header not found") or has a limit ("limit exceeded") are not among
- * them.
+ * The messages of geth, Kaia and anvil for a failed execution. They must not match the messages of a node that gave up
+ * ("execution aborted (timeout = 5s)", "request timed out"), lags behind ("header not found") or has a limit ("limit
+ * exceeded").
  */
 const EXECUTION_FAILURES = new RegExp(
   [
@@ -24,7 +24,7 @@ const EXECUTION_FAILURES = new RegExp(
 const EXECUTION_REVERTED = 3;
 /** Invalid request, unknown method, invalid parameters, unreadable JSON. */
 const LASTING_CODES = new Set([-32600, -32601, -32602, -32700]);
-/** No endpoint answered in time, or what it answered was no JSON-RPC. The same call may succeed later. */
+/** No endpoint answered in time, or the answer was no JSON-RPC. The same call may succeed later. */
 export class RpcUnavailable extends Unavailable {
   override readonly name = 'RpcUnavailable';
 }
@@ -32,13 +32,13 @@ export class RpcUnavailable extends Unavailable {
 export interface RefusalOptions {
   /** Name of the endpoint that refused. */
   readonly endpoint?: string | undefined;
-  /** True where endpoints that were not asked may answer otherwise, whatever the code. */
+  /** True if endpoints that were not asked may answer otherwise, whatever the code. */
   readonly isOneOfSeveral?: boolean;
 }
 
 /**
- * A node answered with a JSON-RPC error. `retryable` is false where the same call will never be answered otherwise: an
- * unknown method, wrong parameters, a failed execution.
+ * A node answered with a JSON-RPC error. `retryable` is false if every answer to the call will be the same: an unknown
+ * method, wrong parameters, a failed execution.
  */
 export class RpcRefused extends Error {
   override readonly name = 'RpcRefused';
@@ -51,8 +51,8 @@ export class RpcRefused extends Error {
   readonly endpoint: string | undefined;
   readonly retryable: boolean;
   /**
-   * The execution failed: it reverted, used up its gas, or met an invalid instruction. Every node answers so. All other
-   * refusals are the node's own: it lags behind, has no time, or does not serve the call.
+   * The execution failed: it reverted, used up its gas, or met an invalid instruction. Every node answers that. All
+   * other refusals are the node's own: it lags behind, has no time, or does not serve the call.
    */
   readonly isOfExecution: boolean;
 

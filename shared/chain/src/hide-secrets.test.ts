@@ -18,7 +18,7 @@ describe('what a URL holds beside its host', () => {
     expect(hide(text)).toBe(hidden);
   });
 
-  test('is nothing where there is the host alone', () => {
+  test('is nothing if the URL has only a host', () => {
     expect(hideSecretsOf(new URL('http://127.0.0.1:8551'))('POST / at 127.0.0.1:8551')).toBe(
       'POST / at 127.0.0.1:8551',
     );

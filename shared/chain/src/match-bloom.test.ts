@@ -27,7 +27,7 @@ test('the bloom of a block holds the address and the topics of its log, and hard
   for (let n = 0; n < 1000; n += 1) expect(bloomHolds(KAIA_BLOOM, randomHex(32))).toBe(false);
 });
 
-test('it is the bloom of the yellow paper: all three bits must be there', () => {
+test('a value is in the bloom only if all three of its bits are set, as the yellow paper says', () => {
   for (let n = 0; n < 300; n += 1) {
     const value = randomHex(n % 2 === 0 ? 20 : 32);
     const hash = keccak256(value);

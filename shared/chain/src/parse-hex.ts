@@ -2,16 +2,16 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { RpcUnavailable } from './failures.js';
 
 /**
- * A number as any source writes it, a hex quantity or a number. Throws RpcUnavailable when it is none.
- * @param by who gave it
+ * Reads a number that a source writes as a hex quantity or as a number. Throws RpcUnavailable for anything else.
+ * @param by the name of the source
  */
 export function numberOf(value: unknown, what: string, by: string): number {
   const number = typeof value === 'string' && /^0x[0-9a-f]+$/i.test(value) ? Number.parseInt(value, 16) : value;
   if (typeof number === 'number' && Number.isSafeInteger(number) && number >= 0) return number;
-  throw new RpcUnavailable(`${by} gave a ${what} that is no number: ${String(value)}`);
+  throw new RpcUnavailable(`${by} gave a ${what} that is not a number: ${String(value)}`);
 }
 
-/** Reads so many bytes of hex, or any number of them, as lowercase. Throws RpcUnavailable for anything else. */
+/** Reads `length` bytes of hex, or any number of them, as lowercase. Throws RpcUnavailable for anything else. */
 export function bytesOf(value: unknown, length: number | undefined, what: string, by: string): Hex {
   if (
     typeof value === 'string' &&

@@ -4,7 +4,7 @@ import { RpcUnavailable } from './failures.js';
 import { hideSecretsOf } from './hide-secrets.js';
 
 export interface JsonPoster {
-  /** Posts a JSON text and hands back the parsed answer. Throws RpcUnavailable. */
+  /** Posts a JSON text and returns the parsed answer. Throws RpcUnavailable. */
   post(body: string): Promise<unknown>;
   close(): void;
 }
@@ -15,13 +15,13 @@ export interface PosterOptions {
   readonly timeoutMs: number;
   /** A longer answer is refused. */
   readonly responseBytesMax: number;
-  /** What is posted beyond so many connections waits, and its time passes. */
+  /** Posts beyond this many connections wait, and the wait counts against their time limit. */
   readonly connectionsMax: number;
 }
 
 /**
- * Posts to one address over connections that are kept open. Credentials in the URL go into the Authorization header.
- * Errors name the host alone.
+ * Posts to one address over connections that stay open. Credentials in the URL go into the Authorization header. Errors
+ * name only the host.
  */
 export function createJsonPoster({ url, timeoutMs, responseBytesMax, connectionsMax }: PosterOptions): JsonPoster {
   const target = new URL(url);
@@ -37,7 +37,7 @@ export function createJsonPoster({ url, timeoutMs, responseBytesMax, connections
     target.password = '';
   }
   const where = target.host;
-  // Hidden first: a secret that is cut off would not be found.
+  // Hide secrets before cutting: a secret that is cut off would not be found.
   const quote = (text: string) => hideSecrets(text).slice(0, 100);
 
   const post = (body: string): Promise<unknown> =>
@@ -86,7 +86,7 @@ export function createJsonPoster({ url, timeoutMs, responseBytesMax, connections
   return { post, close: () => agent.destroy() };
 }
 
-/** True if the server did not process the calls: it denies access, limits the rate, or fails. */
+/** True if the server did not process the calls, because it denies access, limits the rate, or fails. */
 function isAway(status: number): boolean {
   return status >= 500 || [401, 403, 408, 429].includes(status);
 }

@@ -16,7 +16,7 @@ export interface BlockHeader {
   readonly timestamp: number;
 }
 
-/** A log of a block, as the node gives it: all hex in lowercase. */
+/** A log of a block, from the node. All hex is lowercase. */
 export interface ChainLog {
   readonly address: Address;
   readonly topics: readonly Hex[];
@@ -28,13 +28,15 @@ export interface ChainLog {
 }
 
 export interface LogFilter {
-  /** Any address unless given. */
+  /** Default: any address. */
   readonly address?: Address | readonly Address[];
-  /** First topics, any of them; any topic unless given. */
+  /** First topics, of which any may match. Default: any topic. */
   readonly topics?: readonly Hex[];
 }
 
-/** The block with this number, undefined where the node has it not (yet), beside the number of its newest one. */
+/**
+ * The block with this number, undefined if the node does not have it (yet), and the number of the node's newest block.
+ */
 export interface BlockAndHead {
   readonly block: BlockHeader | undefined;
   readonly logsBloom: Hex | undefined;
@@ -43,14 +45,14 @@ export interface BlockAndHead {
   readonly endpoint: string;
 }
 
-/** A block whose logs are asked for. Without a bloom, or with one of zeros, any logs are believed. */
+/** A block whose logs are requested. Without a bloom, or with one of zeros, any logs are believed. */
 export interface LoggingBlock {
   readonly number: number;
   readonly hash: Hex;
   readonly logsBloom: Hex | undefined;
 }
 
-/** The block with this number, and how far the node is that was asked for it. */
+/** Reads the block with this number, and how far that node is. */
 export function readBlockAndHead(node: Answering, number: number): Promise<BlockAndHead> {
   const requests = [
     { method: 'eth_getBlockByNumber', params: [hexOf(number), false] },
@@ -64,7 +66,7 @@ export function readBlockAndHead(node: Answering, number: number): Promise<Block
   }));
 }
 
-/** The block with this number and the newest one of the same node, so that both are of one chain. */
+/** Reads the block with this number and the newest one of the same node, so that both are of one chain. */
 export function readBlockAndNewest(
   node: Answering,
   number: number,
@@ -80,16 +82,16 @@ export function readBlockAndNewest(
   });
 }
 
-/** The block with this number, or the node's newest one; undefined where the node has it not (yet). */
+/** Reads the block with this number, or the node's newest one; undefined if the node does not have it (yet). */
 export function readBlock(node: Answering, number: number | 'latest'): Promise<BlockHeader | undefined> {
   const params = [number === 'latest' ? number : hexOf(number), false];
   return node.callAll([{ method: 'eth_getBlockByNumber', params }], ([block], endpoint) => headerOf(block, endpoint));
 }
 
 /**
- * The logs of exactly this block, in their order. Where the header's bloom promises some, an empty answer is
- * believed only when it is given twice: by another endpoint, or later. Where the node refuses the logs (one of Kaia
- * gives 10,000 at most), they are taken from the block's receipts, which have no limit.
+ * Reads the logs of exactly this block, in their order. If the header's bloom promises some, an empty answer is
+ * believed only when it comes twice: from another endpoint, or later. If the node refuses the logs, they are taken from
+ * the block's receipts, which have no limit. Kaia nodes refuse more than 10,000 logs.
  */
 export async function readLogs(node: Node, header: LoggingBlock, filter: LogFilter): Promise<readonly ChainLog[]> {
   const params = [{ blockHash: header.hash, ...filterParams(filter) }];
@@ -103,13 +105,13 @@ export async function readLogs(node: Node, header: LoggingBlock, filter: LogFilt
   } catch (error) {
     if (!(error instanceof RpcRefused)) throw error;
     return readLogsOfReceipts(node, header, filter).catch((refused: unknown) => {
-      // Not every node serves receipts. The first failure says whether trying again may help.
+      // Not every node serves receipts. The first failure tells whether a retry may help.
       throw refused instanceof RpcRefused ? error : refused;
     });
   }
   if (first.logs.length > 0 || !mayHold(header, filter)) return first.logs;
 
-  // An endpoint that lacks the block may answer with no logs: it must show the block.
+  // An endpoint that lacks the block may answer with no logs, so it must show the block too.
   const proof = { method: 'eth_getBlockByNumber', params: [hexOf(header.number), false] };
   const askAgain = (who: Answering) =>
     who.callAll([asked, proof], ([logs, block], endpoint) => {
@@ -155,8 +157,8 @@ function mayHold({ logsBloom }: LoggingBlock, { address, topics }: LogFilter): b
 }
 
 /**
- * The logs of the blocks `from` to `to`, both included, in their order. A node that lags behind gives those it has, and
- * no error; so it must show the last block beside them.
+ * Reads the logs of the blocks `from` to `to`, both included, in their order. A node that lags behind returns the logs
+ * it has, without an error. So it must show the last block too.
  */
 export function readLogsOfRange(
   node: Answering,
@@ -187,7 +189,7 @@ export async function isContract(node: Answering, address: Address, blockHash?: 
   return (await findContracts(node, [address], blockHash)).length > 0;
 }
 
-/** Those of the addresses that have code, likewise. At most 50. */
+/** Returns the addresses that have code, like `isContract`. At most 50. */
 export function findContracts(
   node: Answering,
   addresses: readonly Address[],
@@ -201,8 +203,9 @@ export function findContracts(
 }
 
 /**
- * A header as any source writes it: numbers as hex quantities or as numbers. Throws RpcUnavailable when it is none.
- * @param by who gave it
+ * Reads a header from any source, with numbers as hex quantities or as numbers. Throws RpcUnavailable for anything
+ * else.
+ * @param by the name of the source
  */
 export function headerOf(raw: unknown, by = 'the node'): BlockHeader | undefined {
   if (raw === null || raw === undefined) return undefined;
@@ -215,18 +218,18 @@ export function headerOf(raw: unknown, by = 'the node'): BlockHeader | undefined
   };
 }
 
-/** A bloom of another form counts as none. */
+/** Reads a block's bloom; undefined if malformed. */
 export function bloomOf(raw: unknown): Hex | undefined {
   const { logsBloom } = (raw ?? {}) as { logsBloom?: unknown };
   return typeof logsBloom === 'string' && /^0x[0-9a-f]{512}$/i.test(logsBloom) ? (logsBloom as Hex) : undefined;
 }
 
 /**
- * Logs as any source writes them. Throws RpcUnavailable when they are none.
- * @param by who gave them
+ * Reads logs from any source. Throws RpcUnavailable for anything else.
+ * @param by the name of the source
  */
 export function logsOf(raw: unknown, by = 'the node'): ChainLog[] {
-  if (!Array.isArray(raw)) throw new RpcUnavailable(`${by} gave logs that are no list`);
+  if (!Array.isArray(raw)) throw new RpcUnavailable(`${by} gave logs that are not a list`);
   return raw.map((each) => {
     const log = each as Record<string, unknown>;
     const topics = log['topics'];

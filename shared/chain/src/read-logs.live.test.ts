@@ -5,7 +5,7 @@ import { type LoggingBlock, RpcRefused, RpcUnavailable, readBlockAndHead, readLo
 import { openChain } from './testing/open-chain.js';
 
 type Call = { readonly id: number; readonly method: string; readonly params: readonly unknown[] };
-/** Replaces the node's own result, by another one or a refusal. */
+/** Replaces the node's own result by another one, or by a refusal. */
 type Forge = (method: string, result: unknown, times: number) => unknown;
 
 const filter = { topics: [eventTopics.transfer] };
@@ -22,7 +22,7 @@ const newest = async (): Promise<LoggingBlock> => {
   expect(logsBloom).toHaveLength(514);
   return { number, hash: block.hash, logsBloom };
 };
-/** A node whose results are forged; `times` counts the requests to it, from 1. */
+/** A node whose results are forged. `times` counts the requests to it, from 1. */
 const forging = async (forge: Forge): Promise<{ readonly url: string; readonly asked: Call[][] }> => {
   const asked: Call[][] = [];
   const url = await chain.serve(async (body) => {
@@ -57,20 +57,20 @@ const empty = await newest();
 const expected = await readLogs(nodeOf(rpcUrl), second, filter);
 expect(expected).toHaveLength(1);
 
-describe('no logs, where the header promises some,', () => {
-  test('are not believed while another node gives them', async () => {
+describe('an empty list of logs', () => {
+  test('is not believed if another node gives the logs that the header promises', async () => {
     const liar = await forging(emptyUntil(100));
     expect(await readLogs(nodeOf(liar.url, rpcUrl), second, filter)).toEqual(expected);
     expect(liar.asked).toHaveLength(1);
   });
 
-  test('are asked for again where there is one node alone', async () => {
+  test('is asked for again if the header promises logs and there is only one node', async () => {
     const late = await forging(emptyUntil(2));
     expect(await readLogs(nodeOf(late.url), second, filter)).toEqual(expected);
     expect(late.asked).toHaveLength(2);
   });
 
-  test('are asked for again where the other node lacks the block, or is away', async () => {
+  test('is asked for again if the other nodes lack the block or are down', async () => {
     const late = await forging(emptyUntil(2));
     const behind = await forging((method) => (method === 'eth_getLogs' ? [] : null));
     const away = 'http://127.0.0.1:9';
@@ -78,7 +78,7 @@ describe('no logs, where the header promises some,', () => {
     expect([late.asked.length, behind.asked.length]).toEqual([2, 1]);
   });
 
-  test('are believed once they are given twice: a bloom may hold what no log has', async () => {
+  test('is believed once it comes twice: a bloom may hold what no log has', async () => {
     const full: LoggingBlock = { ...empty, logsBloom: `0x${'f'.repeat(512)}` };
     const [one, other] = [await forging((_, result) => result), await forging((_, result) => result)];
     expect(await readLogs(nodeOf(one.url, other.url), full, filter)).toEqual([]);
@@ -91,7 +91,7 @@ describe('no logs, where the header promises some,', () => {
     ['speaks for none', () => empty, 0],
     ['has no bloom', () => ({ ...second, logsBloom: undefined }), 1],
     ['has a bloom of zeros, on a chain that fills none', () => ({ ...second, logsBloom: `0x${'0'.repeat(512)}` }), 1],
-  ])('cost no second request where it %s', async (_what, blockOf, logs) => {
+  ])('is believed at once if the header %s', async (_what, blockOf, logs) => {
     const header = blockOf() as LoggingBlock;
     const honest = await forging((_, result) => result);
     expect(await readLogs(nodeOf(honest.url), header, filter)).toHaveLength(logs);
@@ -104,7 +104,7 @@ describe('no logs, where the header promises some,', () => {
 test('more logs than a node of Kaia gives are read from the receipts', async () => {
   const count = 10_001;
   const topic = eventTopics.transfer.slice(2);
-  // Emits so many events in its constructor.
+  // Emits `count` events in its constructor.
   const data = `0x61${count.toString(16).padStart(4, '0')}5b7f${topic}60006000a16001900380600357`;
   const sent = await (await chain.createAccount()).sendTransaction({ data, gasLimit: 20_000_000 });
   const address = (await sent.wait())?.contractAddress?.toLowerCase() as Address;
@@ -116,14 +116,14 @@ test('more logs than a node of Kaia gives are read from the receipts', async () 
 describe('logs that a node refuses', () => {
   const tooMany = new RpcRefused('eth_getLogs', -32005, 'query returned more than 10000 results');
 
-  test('are those of its receipts, also where these have none', async () => {
+  test('are read from its receipts, even if these have none', async () => {
     const full = await forging((method, result) => (method === 'eth_getLogs' ? tooMany : result));
     expect(await readLogs(nodeOf(full.url), second, filter)).toEqual(expected);
     const strict = await forging((method) => (method === 'eth_getLogs' ? tooMany : []));
     expect(await readLogs(nodeOf(strict.url), second, filter)).toEqual([]);
   });
 
-  test('are refused as at first where it serves no receipts', async () => {
+  test('are refused with the first error if it serves no receipts', async () => {
     const unknown = new RpcRefused('eth_getBlockReceipts', -32601, 'the method does not exist');
     const bare = await forging((method) => (method === 'eth_getLogs' ? tooMany : unknown));
     await expect(readLogs(nodeOf(bare.url), second, filter)).rejects.toMatchObject({ code: tooMany.code });
@@ -134,7 +134,7 @@ describe('logs of another block', () => {
   const logsOf = async ({ hash: blockHash }: LoggingBlock) =>
     (await provider.send('eth_getLogs', [{ blockHash, topics: [[eventTopics.transfer]] }])) as object[];
 
-  test('are a failure of the node that gave them, and the next one is asked', async () => {
+  test('are a failure of the node that gave them, and the next node is asked', async () => {
     const others = await logsOf(first);
     const wrong = await forging((method, result) => (method === 'eth_getLogs' ? others : result));
     expect(await readLogs(nodeOf(wrong.url, rpcUrl), second, filter)).toEqual(expected);
@@ -146,7 +146,7 @@ describe('logs of another block', () => {
   test.each([
     ['number', () => ({ blockNumber: '0x1' })],
     ['hash', () => ({ blockHash: first.hash })],
-  ])('are one by the %s alone, too', async (_what, forged) => {
+  ])('are found even if only the %s is wrong', async (_what, forged) => {
     const moved = (await logsOf(second)).map((log) => ({ ...log, ...forged() }));
     const wrong = await forging((method, result) => (method === 'eth_getLogs' ? moved : result));
     await expect(readLogs(nodeOf(wrong.url), second, filter)).rejects.toThrow(/another block/);
@@ -159,7 +159,7 @@ describe('logs of another block', () => {
       async () => (await logsOf(second)).map((log) => ({ ...log, removed: true })),
       /of a block that it has removed/,
     ],
-  ])('in a range, %s, are one as well', async (_what, forged, message) => {
+  ])('are a failure in a range too: logs %s', async (_what, forged, message) => {
     const logs = await forged();
     const wrong = await forging((method, result) => (method === 'eth_getLogs' ? logs : result));
     const range = [second.number, empty.number, filter] as const;

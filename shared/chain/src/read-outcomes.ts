@@ -5,7 +5,7 @@ export interface RpcRequest {
   readonly params: readonly unknown[];
 }
 
-/** The outcome of one call of several: its result, or a failed execution (RpcRefused.isOfExecution). */
+/** The outcome of one of several calls: its result, or a failed execution (RpcRefused.isOfExecution). */
 export type RpcOutcome = { readonly result: unknown } | { readonly failure: RpcRefused };
 
 interface RpcAnswer {
@@ -14,7 +14,7 @@ interface RpcAnswer {
   readonly error?: { readonly code?: unknown; readonly message?: unknown };
 }
 
-/** The outcomes of the requests. Throws RpcUnavailable where one has no answer that makes sense. */
+/** Returns the outcomes of the requests. Throws RpcUnavailable if one has no answer that makes sense. */
 export function outcomesOf(
   answer: unknown,
   requests: readonly RpcRequest[],
@@ -24,7 +24,7 @@ export function outcomesOf(
   const answers = (Array.isArray(answer) ? answer : [answer]) as readonly (RpcAnswer | null)[];
   const byId = new Map(answers.map((each) => [each?.id, each]));
   return requests.map(({ method }, index) => {
-    // A request that is refused as a whole (too large, for one) has one answer with no id.
+    // A batch that is refused as a whole, as too large for example, has one answer without an id.
     const one = byId.get(firstId + index) ?? (answers.length === 1 ? answers[0] : undefined);
     if (one === undefined || one === null || typeof one !== 'object') {
       throw new RpcUnavailable(`${name} left the call ${method} without an answer`);
@@ -41,7 +41,7 @@ export function outcomesOf(
   });
 }
 
-/** The results of all; throws the first failure. */
+/** Returns all results, or throws the first failure. */
 export function resultsOf(outcomes: readonly RpcOutcome[]): unknown[] {
   return outcomes.map((outcome) => {
     if ('failure' in outcome) throw outcome.failure;

@@ -5,23 +5,25 @@ import { findContracts } from './read-blocks.js';
 import { CallRunner, SINGLES_MAX } from './run-calls.js';
 import { SuspectCalls } from './suspect-calls.js';
 
-/** Stands for a value that was not read, because reading it costs too much. It is to be read later. */
+/** Stands for a value that was not read because reading it costs too much. Read it later. */
 export const PUT_OFF = 'PUT_OFF';
-/** Undefined where the contract fails: it reverts, burns its gas, has no code, or returns < 32 or > 4096 bytes. */
+/** Undefined if the contract fails: it reverts, burns its gas, has no code, or returns < 32 or > 4096 bytes. */
 export type StateValue = bigint | typeof PUT_OFF | undefined;
 
 /**
- * Reads uint256 values of contracts at one block. All methods throw RpcUnavailable or RpcRefused where the node fails.
+ * Reads uint256 values of contracts at one block. All methods throw RpcUnavailable or RpcRefused if the node fails.
  * @param blockHash the state after exactly this block (EIP-1898)
  */
 export interface StateReader {
-  /** The values in the order of the calls. */
+  /** Returns the values in the order of the calls. */
   read(blockHash: Hex, calls: readonly StateCall[]): Promise<readonly StateValue[]>;
-  /** The same for at most 40 calls of wallets: each has the gas of `openWallets` by itself, and none is put off. */
+  /**
+   * Like `read`, for at most 40 calls of wallets. Each call has its own gas, as in `openWallets`, and none is put off.
+   */
   readAlone(blockHash: Hex, calls: readonly StateCall[]): Promise<readonly (bigint | undefined)[]>;
-  /** Those of the addresses that have code. */
+  /** Returns the addresses that have code. */
   findContracts(blockHash: Hex, addresses: readonly Address[]): Promise<ReadonlySet<Address>>;
-  /** Calls that failed when they were asked last, by a name; the one that has waited longest comes first. */
+  /** Calls that failed when they were last made, keyed by a name. The one that has waited longest comes first. */
   suspects(): ReadonlyMap<string, StateCall>;
 }
 
@@ -31,44 +33,45 @@ export interface StateReaderOptions {
   readonly multicall: Address;
   /** Calls in one `aggregate3`. Default 200. */
   readonly callsMax?: number;
-  /** Suspects that are asked in one reading. Default 8. */
+  /** Suspects in one reading. Default 8. */
   readonly suspectCallsMax?: number;
 }
 
-/** Gas of a batch: for each call, and beside that for all. A node caps it at some 50 million. */
+/** Gas of a batch: for each call, and for the batch itself. A node caps it at some 50 million. */
 const BATCH_GAS = { perCall: 150_000, beside: 100_000, max: 50_000_000 };
-/** A payer with more calls than that has a batch of its own, of so many calls with so much gas. */
+/** A payer with more than `callsMin` calls has a batch of its own, with at most `callsMax` calls and this gas. */
 const OWN_BATCH = { callsMin: 20, callsMax: 100, gas: 6_000_000 };
-/** The gas of a call that failed in a batch and is asked alone, and how many of one payer are in one reading. */
+/** The gas of a call that failed in a batch and is made alone, and the most such calls of one payer in a reading. */
 const SINGLE_GAS = 400_000;
 const SINGLES_OF_PAYER_MAX = 20;
 /** The gas of a call that failed alone: the most that any call gets. */
 const SUSPECT_GAS = 3_000_000;
-/** `eth_call`s under way at once. */
+/** The most requests in flight at once. */
 const CONCURRENCY_MAX = 4;
-/** Codes in one answer: each has up to 48 kB. */
+/** The most codes in one answer. Each has up to 48 kB. */
 const CODES_MAX = 40;
 
 /**
- * Reads batches of calls through Multicall3, failures allowed. A call that fails in a batch is asked again alone:
- * another call may have burnt its gas. One that fails alone is a suspect, and is kept out of batches until it succeeds.
+ * Reads batches of calls through Multicall3, in which calls may fail. A call that fails in a batch is made again alone,
+ * because another call may have burnt its gas. One that fails alone is a suspect. Suspects stay out of batches until
+ * they succeed.
  *
- * Nothing that a contract does costs the others more than a bound: in one reading of `n` values the node is asked for
- * 0.15 n million gas in batches, once more 0.4 million for each that fails there for the first time, and 3 million
- * for each of `suspectCallsMax` suspects, those of other accounts first. All but the last costs 14 million for one
- * payer at most. What is beyond that is put off.
+ * Nothing that a contract does costs the others more than a bound. A reading of `n` values asks the node for 0.15 n
+ * million gas in batches, 0.4 million more for each call that fails there for the first time, and 3 million for each of
+ * `suspectCallsMax` suspects, those of other accounts first. For one payer, all but the last cost 14 million at most.
+ * What is beyond that is put off.
  *
- * Only a failed execution is held against a contract, and only where the same endpoint, in the same
- * answer, has run an empty call at the same block. All else is the node's own failure.
+ * A failed execution counts against a contract only if the same endpoint, in the same answer, has run an empty call at
+ * the same block. Any other failure is the node's own.
  */
 export function createStateReader(options: StateReaderOptions): StateReader {
   return new MulticallReader(options);
 }
 
-/** Values by the index of their call, filled in as they are read. */
+/** Values by the index of their call. Each is filled in once it is read. */
 type Values = StateValue[];
 
-/** Calls that are read together, by their indexes. */
+/** The indexes of calls that are read together. */
 interface Batch {
   readonly indexes: readonly number[];
   readonly gas: number;
@@ -80,7 +83,7 @@ class MulticallReader implements StateReader {
   readonly #callsMax: number;
   readonly #suspectCallsMax: number;
   readonly #suspects = new SuspectCalls();
-  /** The addresses that have code. */
+  /** Addresses that are known to have code. */
   readonly #contracts = new Set<Address>();
 
   constructor(options: StateReaderOptions) {
@@ -132,7 +135,7 @@ class MulticallReader implements StateReader {
     return new Set(addresses.filter((address) => this.#contracts.has(address)));
   }
 
-  /** One payer's many calls are read apart from those of others; those that do not fit are left out. */
+  /** Puts a payer with many calls into a batch of its own, and leaves out calls that do not fit. */
   #batchesOf(calls: readonly StateCall[], indexes: readonly number[]): Batch[] {
     const { callsMin, callsMax, gas } = OWN_BATCH;
     const byPayer = Map.groupBy(indexes, (index) => calls[index]?.payer);
@@ -151,8 +154,8 @@ class MulticallReader implements StateReader {
   }
 
   /**
-   * A precompile answers whatever it is asked, some with a word, and is no token: it has no code. So what answers is
-   * asked for its code, until it has some.
+   * Drops the values of addresses without code. A precompile answers any call, some with a word, but is no token. An
+   * address that answers is asked for its code until it has some.
    */
   async #dropCodeless(blockHash: Hex, values: Values, calls: readonly StateCall[]): Promise<void> {
     const answering = [...calls.entries()].filter(([index]) => typeof values[index] === 'bigint');
@@ -179,7 +182,7 @@ class MulticallReader implements StateReader {
   }
 }
 
-/** Reads these of the calls; gives those that have no value. */
+/** Reads the calls at these indexes. Returns the indexes that have no value. */
 async function fill(
   values: Values,
   calls: readonly StateCall[],
@@ -191,14 +194,14 @@ async function fill(
   return indexes.filter((index) => values[index] === undefined);
 }
 
-/** Those that are so, and those that are not. */
+/** Splits a list by a condition. */
 function split<T>(list: readonly T[], isSo: (each: T) => boolean): [T[], T[]] {
   const [those, others]: [T[], T[]] = [[], []];
   for (const each of list) (isSo(each) ? those : others).push(each);
   return [those, others];
 }
 
-/** True for the first so many of each key; always where there is none. */
+/** True for the first `countMax` of each key, and always without a key. */
 function isWithin<T, K>(countMax: number, keyOf: (each: T) => K | undefined): (each: T) => boolean {
   const counts = new Map<K, number>();
   return (each) => {
@@ -220,7 +223,7 @@ function chunksOf<T>(list: readonly T[], countMax: number): T[][] {
   return chunks;
 }
 
-/** Does the work for each, for so many at once, and gives what came out of it, in the order of the list. */
+/** Does the work for each item, `atOnceMax` at a time. Returns all results in the order of the list. */
 async function inParallel<E, T>(
   list: readonly E[],
   atOnceMax: number,

@@ -6,12 +6,12 @@ import { RpcRefused, RpcUnavailable } from './failures.js';
 import { bytesOf } from './parse-hex.js';
 import type { RpcRequest } from './read-outcomes.js';
 
-/** Single calls in one request, beside the empty one. */
+/** Single calls in one request, besides the empty one. */
 export const SINGLES_MAX = 40;
-/** A call that returns more is kept out of batches; our own Multicall3 treats it as a failure. */
+/** A call that returns more is kept out of batches. Our own Multicall3 treats it as a failure. */
 const RETURN_BYTES_MAX = 4096;
 
-/** Runs calls at a block, and gives the first word that each returns; undefined where its execution fails. */
+/** Runs calls at a block. Returns the first word of each result; undefined if the execution fails. */
 export class CallRunner {
   readonly #node: Node;
   readonly #multicall: Address;
@@ -22,7 +22,7 @@ export class CallRunner {
     this.#multicall = multicall;
   }
 
-  /** For wallets: each call by itself, with the gas that `openWallets` gives it. */
+  /** Runs each call by itself, with the gas that `openWallets` gives it. For wallets. */
   readAlone(blockHash: Hex, calls: readonly StateCall[]): Promise<readonly (bigint | undefined)[]> {
     const gas = `0x${WALLET_GAS.toString(16)}`;
     const requests = calls.map(({ to, data }) => {
@@ -35,8 +35,8 @@ export class CallRunner {
   }
 
   /**
-   * A batch that is refused twice may be too large; then all its values are unknown. The second try is for a balancer,
-   * whose second node may know what the first does not.
+   * Runs all calls in one batch. A batch that is refused twice may be too large, so its values are unknown. The second
+   * try is for a balancer, whose other node may know more.
    */
   async readTogether(blockHash: Hex, calls: readonly StateCall[], gas: number): Promise<(bigint | undefined)[]> {
     for (let attempt = 1; attempt <= 2; attempt += 1) {
@@ -52,7 +52,7 @@ export class CallRunner {
     return calls.map(() => undefined);
   }
 
-  /** Each in an `eth_call` of its own. */
+  /** Runs each call in an `eth_call` of its own. */
   readSingly(blockHash: Hex, calls: readonly StateCall[], gas: number): Promise<(bigint | undefined)[]> {
     const requests = calls.map((call) => this.#requestOf(blockHash, [call], gas));
     return this.#runEach(blockHash, requests, gas, (result, endpoint) =>
@@ -60,7 +60,7 @@ export class CallRunner {
     );
   }
 
-  /** All in one request, behind an empty call; undefined for executions that fail. */
+  /** Sends all in one request, after an empty call; undefined for executions that fail. */
   #runEach(
     blockHash: Hex,
     requests: readonly RpcRequest[],
@@ -69,7 +69,7 @@ export class CallRunner {
   ): Promise<(bigint | undefined)[]> {
     return this.#node.callEach([this.#requestOf(blockHash, [], gas), ...requests], ([empty, ...singles], endpoint) => {
       if (empty === undefined || 'failure' in empty) {
-        throw new RpcUnavailable(`${endpoint} can execute nothing at block ${blockHash}`);
+        throw new RpcUnavailable(`${endpoint} cannot execute calls at block ${blockHash}`);
       }
       this.#outcomesOf(empty.result, 0, endpoint);
       return singles.map((single) => ('failure' in single ? undefined : read(single.result, endpoint)));
@@ -81,7 +81,7 @@ export class CallRunner {
     return { method: 'eth_call', params: [call, { blockHash }] };
   }
 
-  /** The outcomes of the calls. Throws RpcUnavailable if the result does not fit them. */
+  /** Returns the outcomes of the calls. Throws RpcUnavailable if the result does not fit them. */
   #outcomesOf(result: unknown, count: number, by: string): readonly CallOutcome[] {
     const outcomes = typeof result === 'string' ? decodeAggregate3(result as Hex, count) : undefined;
     if (outcomes !== undefined) return outcomes;
@@ -89,7 +89,7 @@ export class CallRunner {
   }
 }
 
-/** The first word of what was returned, as a uint256 of Solidity; undefined for too little or too much. */
+/** The first word of the returned bytes, as a uint256 of Solidity; undefined if they are too few or too many. */
 function firstWord(outcome: CallOutcome | undefined): bigint | undefined {
   if (outcome?.succeeded !== true || outcome.data.length < 64) return undefined;
   if (outcome.data.length > 2 * RETURN_BYTES_MAX) return undefined;

@@ -24,7 +24,7 @@ describe('a subscription to heads', () => {
     node.close();
   });
 
-  test('is taken up again where it breaks, is refused, or falls silent', async () => {
+  test('is opened again if it breaks, is refused, or falls silent', async () => {
     let connections = 0;
     const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
     server.on('connection', (socket) => {

@@ -2,7 +2,7 @@ import WebSocket from 'ws';
 import { hideSecretsOf } from './hide-secrets.js';
 import { numberOf } from './parse-hex.js';
 
-/** A subscription to a node's new blocks, kept alive until it is closed. */
+/** A subscription to a node's new blocks. It reopens itself until it is closed. */
 export interface HeadSubscription {
   /** True while the node has confirmed the subscription. */
   isOpen(): boolean;
@@ -13,15 +13,15 @@ export interface HeadSubscriptionOptions {
   /** `ws://` or `wss://` */
   readonly url: string;
   /**
-   * Called for each block that the node announces, with its number where the node gives it. A hint alone: it may be
+   * Called for each block that the node announces, with its number if the node tells it. It is only a hint: it may be
    * repeated, late or missing.
    */
   readonly onHead: (number: number | undefined) => void;
-  /** Called with the reason when the subscription breaks. It is opened again without a call. */
+  /** Called with the reason when the subscription breaks. It reopens by itself. */
   readonly onBroken: (reason: string) => void;
-  /** A subscription on which nothing came for so long is taken up anew. Default 15000. */
+  /** After this silence the subscription is reopened. Default 15000. */
   readonly silenceMsMax?: number;
-  /** Pause before it is taken up again; doubles up to 30 times of it. Default 1000. */
+  /** Pause before the subscription is reopened. Doubles up to 30 times this value. Default 1000. */
   readonly restMs?: number;
 }
 

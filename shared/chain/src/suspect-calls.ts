@@ -1,13 +1,13 @@
 import { accountIn, type StateCall } from './encode-calls.js';
 
-/** Suspects remembered, the one asked longest ago forgotten first. */
+/** The most suspects to remember. The oldest is dropped first. */
 const SUSPECTS_MAX = 10_000;
 
-/** Calls that failed when they were asked last. */
+/** Calls that failed when they were last made. */
 export class SuspectCalls {
   readonly #calls = new Map<string, StateCall>();
 
-  /** By a name; the one that has waited longest comes first. */
+  /** Keyed by a name. The one that has waited longest comes first. */
   all(): ReadonlyMap<string, StateCall> {
     return this.#calls;
   }
@@ -16,7 +16,7 @@ export class SuspectCalls {
     return this.#calls.has(nameOf(call));
   }
 
-  /** They have failed when they were asked alone. */
+  /** Adds calls that have failed alone. */
   add(calls: readonly StateCall[]): void {
     for (const call of calls) {
       this.#calls.delete(nameOf(call));
@@ -26,13 +26,15 @@ export class SuspectCalls {
     }
   }
 
-  /** A function that answers again gets another chance for all accounts: it may have failed for all of them. */
+  /**
+   * Gives functions that answer again another chance for all accounts, because they may have failed for all of them.
+   */
   clear(calls: readonly StateCall[]): void {
     const functions = new Set(calls.map(functionOf));
     for (const [name, call] of this.#calls) if (functions.has(functionOf(call))) this.#calls.delete(name);
   }
 
-  /** Indexes of the suspects among the calls that have waited longest: one of each account, then a second of each. */
+  /** Returns the indexes of the suspects that have waited longest: one of each account, then a second of each. */
   choose(calls: readonly StateCall[], suspected: readonly number[], countMax: number): readonly number[] {
     if (suspected.length <= countMax) return suspected;
     const places = new Map([...this.#calls.keys()].map((name, place) => [name, place]));

@@ -6,7 +6,7 @@ const walletOf = (number: number): Address => `0x${number.toString(16).padStart(
 const [one, two] = [walletOf(1), walletOf(2)];
 const limits = { ofWalletMax: 3, inAllMax: 5, waitingMax: 2 };
 
-/** Takes a place, or says that there is none. */
+/** Takes a place, or throws if there is none. */
 async function taken(leave: Promise<(() => void) | undefined>): Promise<() => void> {
   const left = await leave;
   if (left === undefined) throw new Error('there is no place');
@@ -14,7 +14,7 @@ async function taken(leave: Promise<(() => void) | undefined>): Promise<() => vo
 }
 
 describe('a client', () => {
-  test('has one place at a wallet, for which its other requests wait in turn, and one for exits', async () => {
+  test('has one place at a wallet, where its other requests wait in turn, and one for exits', async () => {
     const places = createPlaces(limits);
     const order: number[] = [];
     const leave = await taken(places.take([one], 'a', false));
@@ -34,7 +34,7 @@ describe('a client', () => {
     (await taken(places.take([one], 'a', false)))();
   });
 
-  test('that asks several wallets leaves all of them where one has no place', async () => {
+  test('that asks several wallets takes no place if one of them has none', async () => {
     const places = createPlaces({ ...limits, waitingMax: 0 });
     const leave = await taken(places.take([two], 'a', false));
     expect(await places.take([two, one], 'a', false)).toBeUndefined();
@@ -44,7 +44,7 @@ describe('a client', () => {
     (await taken(places.take([two, one, two], 'a', false)))();
   });
 
-  test('never waits for one that waits for it', async () => {
+  test('never blocks itself with requests for the same wallets in another order', async () => {
     const places = createPlaces(limits);
     const both = Array.from({ length: 3 }, async (_, n) => {
       const leave = await taken(places.take(n % 2 === 0 ? [one, two] : [two, one], 'a', false));
@@ -56,7 +56,7 @@ describe('a client', () => {
 });
 
 describe('the last place', () => {
-  test('of a wallet is for exits', async () => {
+  test('of a wallet is kept for exits', async () => {
     const places = createPlaces(limits);
     const left = [await taken(places.take([one], 'a', false)), await taken(places.take([one], 'b', false))];
     expect(await places.take([one], 'c', false)).toBeUndefined();
@@ -67,7 +67,7 @@ describe('the last place', () => {
     (await taken(places.take([one], 'c', false)))();
   });
 
-  test('of all is for exits, and what is left can be taken again, however often', async () => {
+  test('of all wallets is kept for exits, and a place that was left can be taken again', async () => {
     const places = createPlaces(limits);
     for (let round = 0; round < 20; round += 1) {
       const left: (() => void)[] = [];

@@ -1,24 +1,24 @@
 import type { Address } from '@makerbook/contracts-primitives';
 
-/** How many places there are, and how many requests of one client wait for one. */
+/** The number of places, and how many requests of one client may wait for one. */
 interface PlaceLimits {
   readonly ofWalletMax: number;
   readonly inAllMax: number;
   readonly waitingMax: number;
 }
 
-/** Those who wait for the place of one client. */
+/** The requests that wait for the place of one client. */
 type Waiting = (() => void)[];
 
 /**
- * Bounds the requests that ask contract wallets at once. A client has one place at a wallet, and one more for exits:
- * its other requests wait for it in turn. The last place at a wallet, and the last of all, are for exits.
+ * Bounds the requests that ask contract wallets at once. A client has one place at a wallet, and one more for exits.
+ * Its other requests queue for its place. The last place at a wallet, and the last of all, are for exits.
  */
 export function createPlaces({ ofWalletMax, inAllMax, waitingMax }: PlaceLimits) {
   const taken = new Map<Address, Map<string, Waiting>>();
   let takenInAll = 0;
 
-  /** @returns undefined where there is no place: too many have one, or wait for this one */
+  /** @returns undefined if there is no place: too many have one, or queue for this one */
   async function takeOne(wallet: Address, client: string, isExit: boolean): Promise<(() => void) | undefined> {
     const ofWallet = taken.get(wallet) ?? new Map<string, Waiting>();
     const whose = `${client} ${isExit ? 'exits' : 'others'}`;
@@ -43,9 +43,8 @@ export function createPlaces({ ofWalletMax, inAllMax, waitingMax }: PlaceLimits)
 
   return {
     /**
-     * Takes a place at each of the wallets, in the order of their addresses, so that no two requests wait for each
-     * other.
-     * @returns what leaves them; undefined where there is none
+     * Takes a place at each of the wallets, by ascending address, so no two requests wait for each other.
+     * @returns a function that leaves the places; undefined if there is none
      */
     async take(wallets: readonly Address[], client: string, isExit: boolean): Promise<(() => void) | undefined> {
       const left: (() => void)[] = [];

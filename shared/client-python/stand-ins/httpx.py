@@ -1,4 +1,4 @@
-"""Stands in for the package httpx where a test runs without it: what `send_over_httpx.py` calls of it."""
+"""Replaces the package httpx in tests without it. Has only what `send_over_httpx.py` calls."""
 
 import asyncio
 import http.client

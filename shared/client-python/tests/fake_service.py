@@ -1,4 +1,4 @@
-"""A service on this machine that answers by a list of answers, and both clients before it."""
+"""A local service that gives a list of answers, and both clients that call it."""
 
 import asyncio
 import json
@@ -34,7 +34,7 @@ class Asked:
 
 @dataclass
 class Answer:
-    """`parts` are sent one after the other; without an end the answer is cut off behind them."""
+    """`parts` are sent one after the other. With `is_cut` the answer breaks off after them."""
 
     body: Any = None
     status: int = 200
@@ -55,7 +55,7 @@ def refuse(
 
 
 class FakeService:
-    """Answers GET …/info and tells its clock by itself; all else by `answers`, in their order."""
+    """Answers GET …/info and tells its clock by itself. Answers all else with `answers`, in order."""
 
     def __init__(self, *answers: Answer, clock_ms: Callable[[], int] = lambda: NOW_MS) -> None:
         self.asked: list[Asked] = []
@@ -124,7 +124,7 @@ INFO = {"serviceName": "Test", "chainId": 8217, "contracts": {"limitOrderProtoco
 
 
 class Caller:
-    """A client, however it sends."""
+    """A client of either kind, behind one interface."""
 
     def __init__(self, is_async: bool, url: str, **options: Any) -> None:
         self._loop = asyncio.new_event_loop() if is_async else None
@@ -137,7 +137,7 @@ class Caller:
         return result if self._loop is None else self._loop.run_until_complete(result)
 
     def take(self, count: int, **options: Any) -> list[Any]:
-        """The first events of the stream."""
+        """Returns the first events of the stream."""
         events = self.client.stream_orders(**options)
         if self._loop is None:
             taken = [next(events) for _ in range(count)]

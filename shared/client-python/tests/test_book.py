@@ -1,4 +1,4 @@
-"""The book: what it believes, and how it is read over HTTP."""
+"""The book: which records it accepts, and how it is read over HTTP."""
 
 import asyncio
 import json
@@ -140,7 +140,7 @@ class Books(unittest.TestCase):
 
 
 def line(record: FeedRecord) -> bytes:
-    """As the service writes it: the value is JSON in JSON."""
+    """Writes a record as the service does: the value is JSON, not text."""
     value = None if record.value is None else json.loads(str(record.value))
     return json.dumps({**vars(record), "value": value}).encode()
 
@@ -156,7 +156,7 @@ class ReadOverHttp(unittest.TestCase):
     is_async = False
 
     def read(self, count: int, *answers: Answer) -> tuple[Book, list[Any]]:
-        """The book once so many records have come."""
+        """Returns the book after `count` records."""
         service = FakeService(*answers)
         self.addCleanup(service.close)
         book, seen = Book(), 0
@@ -205,7 +205,7 @@ class ReadFills(unittest.TestCase):
     is_async = False
 
     def read(self, count: int, follows: bool, *answers: Answer, **wanted: Any) -> tuple[list[int], list[Any]]:
-        """The blocks of so many fills, and what was asked for."""
+        """Returns the blocks of `count` fills, and the requests."""
         service = FakeService(*answers)
         self.addCleanup(service.close)
         blocks: list[int] = []

@@ -1,4 +1,4 @@
-"""Both clients before a service that fails as services fail."""
+"""Both clients against a service that fails as services fail."""
 
 import inspect
 import json
@@ -81,7 +81,7 @@ class Calls(Case):
         self.assertEqual(pauses[0], 0.02)
         self.assertLessEqual(pauses[1], 0.002)
 
-    def test_each_try_of_a_list_is_signed_anew_and_by_the_clock_of_the_service(self) -> None:
+    def test_each_try_of_a_list_is_signed_again_and_by_the_clock_of_the_service(self) -> None:
         clock = [NOW_MS]
         service, caller = self.open(
             LOST, Answer([], headers={"X-Read-Lag": "2"}), refuse("request_expired", 403), Answer([]),
@@ -106,7 +106,7 @@ class Calls(Case):
         self.assertEqual([asked.method for asked in service.asked], ["OPTIONS", "POST"])
         self.assertEqual(service.asked[1].json["untilMs"], NOW_MS)
 
-    def test_a_read_is_signed_anew_once_where_the_network_had_sent_it_twice(self) -> None:
+    def test_a_read_is_signed_again_once_where_the_network_had_sent_it_twice(self) -> None:
         replayed = refuse("request_replayed", 403)
         service, caller = self.open(replayed, Answer([]), replayed, replayed)
         self.assertEqual(caller.call("list_orders").records, [])

@@ -1,4 +1,4 @@
-"""The reader of Kafka, by a stand-in for librdkafka that waits as it does."""
+"""The reader of Kafka, with a fake librdkafka that waits as the real one does."""
 
 import sys
 import time
@@ -33,7 +33,7 @@ class Message:
 
 
 class Consumer:
-    """`consume` returns with a whole batch, or once all of its time has passed."""
+    """`consume` returns a whole batch, or what it has once its time is over."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.queue = [Message(b"1"), Message(None, EOF)]

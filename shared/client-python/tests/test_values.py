@@ -1,4 +1,4 @@
-"""What is taken, and what is refused by the name of its field."""
+"""Which values are taken, and which are refused by the name of their field."""
 
 import unittest
 from typing import Any

@@ -1,4 +1,4 @@
-"""The vectors that the TypeScript client is held to as well."""
+"""The vectors that the TypeScript client is tested with too."""
 
 import json
 import unittest

@@ -3,12 +3,12 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { MakerbookError } from './errors.js';
 
 export interface CallOptions {
-  /** Without a slash at the end. */
+  /** The service's URL, without a slash at the end. */
   readonly baseUrl: string;
   /** A call that has no whole answer by then counts as `unreachable`. */
   readonly timeoutMs: number;
   readonly fetch: typeof fetch;
-  /** Takes the answers to POST, which are then asked for with a receipt. */
+  /** Called with each answer to a POST. With it, each POST asks for a receipt. */
   readonly onAnswer?: ((answer: Answer) => unknown) | undefined;
 }
 
@@ -27,7 +27,7 @@ export interface Answer {
   readonly headers: Headers;
 }
 
-/** Sends one request. @throws MakerbookError for every answer but 200, and where none comes */
+/** Sends one request. @throws MakerbookError for any status other than 200, and if no answer comes */
 export async function callService(call: Call, options: CallOptions): Promise<Answer> {
   const onAnswer = call.method === 'POST' ? options.onAnswer : undefined;
   const asked = onAnswer === undefined ? call : { ...call, headers: preferReceipt(call.headers) };
@@ -36,7 +36,7 @@ export async function callService(call: Call, options: CallOptions): Promise<Ans
   try {
     await onAnswer?.(answer);
   } catch (cause) {
-    const detail = `it was done, and its receipt could not be kept: ${reasonOf(cause)}`;
+    const detail = `the request was done, but its receipt could not be kept: ${reasonOf(cause)}`;
     const outcome = { retryable: false, mayHaveHappened: true, cause };
     throw new MakerbookError({ code: 'receipt_not_kept', status: 200, detail, ...outcome });
   }
@@ -48,7 +48,7 @@ function preferReceipt(headers: Readonly<Record<string, string>> = {}): Readonly
   return { ...headers, Prefer: prefer === undefined ? 'receipt' : `${prefer}, receipt` };
 }
 
-/** Sends one request, and leaves the body of the answer to be read. @throws as `callService` */
+/** Sends one request. The caller reads the body of the answer. @throws as `callService` */
 export async function openCall(call: Call, options: CallOptions, signal: AbortSignal): Promise<Response> {
   const { method, path, query, body, headers = {} } = call;
   const url = `${options.baseUrl}${path}${query === undefined ? '' : `?${query}`}`;
@@ -74,28 +74,28 @@ async function orUnreachable<T>(call: Call, { baseUrl, timeoutMs }: CallOptions,
   }
 }
 
-/** The list that is the answer. @throws MakerbookError `unreadable` for anything else */
+/** Reads an answer that is a list. @throws MakerbookError `unreadable` for anything else */
 export function readList<T>({ text, call }: Answer): T[] {
   const list = parseJson(text);
   if (Array.isArray(list)) return list;
   throw unreadable(call, 'no list');
 }
 
-/** The object that is the answer. @throws MakerbookError `unreadable` for anything else */
+/** Reads an answer that is an object. @throws MakerbookError `unreadable` for anything else */
 export function readObject<T extends object>({ text, call }: Answer): T {
   const object = parseJson(text);
   if (typeof object === 'object' && object !== null && !Array.isArray(object)) return object as T;
   throw unreadable(call, 'no object');
 }
 
-/** The bytes that are the answer. @throws MakerbookError `unreadable` for anything else */
+/** Reads an answer that is bytes in hex. @throws MakerbookError `unreadable` for anything else */
 export function readData({ text, call }: Answer): Hex {
   if (/^0x([0-9a-f]{2})+$/.test(text)) return text as Hex;
   throw unreadable(call, 'no data');
 }
 
 function unreadable(call: Call, what: string): MakerbookError {
-  const detail = `the answer is ${what}, as the service sends it`;
+  const detail = `the answer is ${what}: check the URL of the service`;
   return new MakerbookError({ code: 'unreadable', status: 200, detail, retryable: false, ...outcomeOf(call) });
 }
 
@@ -107,16 +107,16 @@ function errorOf(call: Call, response: Response, text: string): MakerbookError {
   const retryAfter = Number(headers.get('retry-after') ?? Number.NaN);
   const retryAfterSeconds = Number.isFinite(retryAfter) ? retryAfter : undefined;
   const problem = parseJson(text) as Problem | null | undefined;
-  // A gateway's own body may have a code too. The service's names the status.
+  // A gateway's own body may have a code too. Only the service's body repeats the status.
   if (typeof problem?.code === 'string' && problem.status === status)
     return new MakerbookError({ ...problem, retryAfterSeconds, problem, ...outcomeOf(call) });
-  // The answer of a gateway in front of a service that is away.
+  // A gateway answers while the service behind it is down.
   const retryable = status >= 500 || status === 429;
-  const detail = `HTTP ${status} without a problem of the service`;
+  const detail = `HTTP ${status}, but not from the service: a proxy has answered, or the URL is wrong`;
   return new MakerbookError({ code: 'unreadable', status, detail, retryable, retryAfterSeconds, ...outcomeOf(call) });
 }
 
-/** Undefined where it is no JSON. */
+/** @returns undefined if the text is no JSON */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

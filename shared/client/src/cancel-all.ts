@@ -24,15 +24,15 @@ import {
 import { callService, readObject } from './call-service.js';
 import type { CancelParts } from './cancel-orders.js';
 
-/** The orders that are cancelled: all of the maker, unless tokens are named. */
+/** The orders to cancel: all of the maker's, unless tokens are named. */
 export interface CancelAllScope {
   /** The token that the orders sell. */
   readonly making?: string;
-  /** The token that they want. */
+  /** The token that the orders want. */
   readonly taking?: string;
   /**
-   * Orders that the service accepted by then, in milliseconds since 1970. Default: now, by the service's clock. A time
-   * ahead, by at most a minute, also takes orders whose POST is still on its way.
+   * Cancels orders accepted up to this time, in milliseconds since 1970. Default: now, by the service's clock. A time
+   * up to a minute ahead also cancels orders whose POST is still in flight.
    */
   readonly untilMs?: Whole;
 }
@@ -44,7 +44,7 @@ export interface Readers {
   readonly historyKeys?: readonly string[];
 }
 
-/** What may be filled of a token, in its smallest unit, within a window. An amount or a window of 0 removes the cap. */
+/** How much of a token may be filled within a window, in its smallest unit. Amount 0 or window 0 removes the cap. */
 export interface FillCap {
   /** The token that the orders sell. */
   readonly token: string;
@@ -53,17 +53,17 @@ export interface FillCap {
   readonly windowSeconds: Whole;
 }
 
-/** The service refuses a message that was issued further ahead. */
+/** The service refuses a message issued further ahead of its clock. */
 const AHEAD_MS_MAX = 5_000;
 const WINDOW_SECONDS = { unit: 'seconds', min: 0, max: 604_800 };
 
 const readAddresses = (field: string, given: readonly string[]) =>
   readArray(field, given).map((key, index) => readAddress(`${field}[${index}]`, key));
 
-/** Messages about all orders of a maker. A repeat is harmless, so each is tried again as it is. */
+/** Messages about all orders of a maker. A repeat is harmless, so a retry sends the same message. */
 export function createExits({ signing, again, calling, clock, maker }: CancelParts) {
   let lastMs = 0;
-  /** The newest message counts, so each is newer than the one before; but not one of a clock that was wrong. */
+  /** The newest message counts, so each is newer than the last. A time that a wrong clock gave is not built on. */
   const issuedNow = async () => {
     const nowMs = await clock.nowMs();
     lastMs = lastMs > nowMs + AHEAD_MS_MAX ? nowMs : Math.max(nowMs, lastMs + 1);
@@ -74,7 +74,7 @@ export function createExits({ signing, again, calling, clock, maker }: CancelPar
   return {
     async cancelAll({ making, taking, untilMs }: CancelAllScope = {}): Promise<CancelledAll> {
       const tokens = {
-        // The zero address would stand for any token.
+        // The zero address would mean any token.
         ...(making !== undefined && { making: readToken('making', making) }),
         ...(taking !== undefined && { taking: readToken('taking', taking) }),
       };

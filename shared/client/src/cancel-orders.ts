@@ -20,13 +20,13 @@ const WAIT_SECONDS = { unit: 'seconds', min: 0, max: 60 };
 
 export interface AwaitedCancellations {
   readonly cancellations: Cancellation[];
-  /** Whether the cancelled orders are out of the feed; false where the time passed, or nothing was cancelled. */
+  /** Whether the cancelled orders are out of the feed. False if the time ran out, or nothing was cancelled. */
   readonly isOutOfFeed: boolean;
-  /** Whether all routers that the operator has registered have acknowledged it, where they were waited for. */
+  /** Whether all registered routers have acknowledged the cancellation. False if the call did not wait for them. */
   readonly isSeenByRouters: boolean;
-  /** The routers that have not. */
+  /** The routers that have not acknowledged the cancellation. */
   readonly unseenBy: readonly string[];
-  /** `<partition>:<offset>` in the log, one for each partition; undefined where nothing was cancelled. */
+  /** `<partition>:<offset>` in the log, one for each partition; undefined if nothing was cancelled. */
   readonly position: string | undefined;
 }
 
@@ -40,7 +40,7 @@ export interface CancelParts {
   readonly calling: CallOptions;
   readonly clock: ServiceClock;
   readonly maker: () => Promise<Address>;
-  /** Tries again what may be tried again. */
+  /** Retries work that is retryable. */
   readonly again: <T>(work: () => Promise<T>) => Promise<T>;
 }
 
@@ -56,7 +56,7 @@ export function signCancellations(signing: RequestSigner, field: string, orders:
   );
 }
 
-/** Signs that all orders with some salts are cancelled, as a body. @throws WrongValue */
+/** Signs the cancellation of all orders with some salts, as a body. @throws WrongValue */
 export async function signSalts(
   { signing, clock, maker }: Pick<CancelParts, 'signing' | 'clock' | 'maker'>,
   { salts, untilMs }: SaltsToCancel,
@@ -69,7 +69,7 @@ export async function signSalts(
   return { ...message, signature: await signing.signMessage(cancelBySaltRequestTypes, message) };
 }
 
-/** POST …/cancellations. With `waitSeconds` above 0 the answer waits for the feed, and the call for the answer. */
+/** POST …/cancellations. With `waitSeconds` above 0 the answer waits for the feed, so the call's timeout grows. */
 export function createCancel({ signing, calling, again, ...parts }: CancelParts) {
   return async (
     orders: readonly OrderToCancel[] | SaltsToCancel,

@@ -12,7 +12,7 @@ import { type ClientOptions, createClient, type MakerbookClient } from './create
 import type { MakerbookError } from './errors.js';
 import type { Receipt } from './verify-receipts.js';
 
-/** What the service tells who asks for the time; undefined: the answers of the list tell it. */
+/** The time that `/info` tells. If undefined, the listed answers serve that request too. */
 let infoAtMs: number | undefined;
 /** A server that returns the answers of a list, one per request, and records the requests. */
 let answers: ((request: IncomingMessage, response: ServerResponse) => void)[];
@@ -89,7 +89,7 @@ const signed = () =>
   });
 
 describe('the client', () => {
-  test('lists with a second taken off the clock and a salt of 32 bytes, and returns how far behind the list is', async () => {
+  test('lists with a time one second back and a salt of 32 bytes, and returns how far behind the list is', async () => {
     infoAtMs = 1_700_000_000_999;
     answers = [ok([]), ok([], { 'X-Read-Lag': '7' }), ok([], { 'X-Read-Lag': 'unknown' })];
     const client = clientOf({ now: () => 1_700_000_000_999 });
@@ -101,7 +101,7 @@ describe('the client', () => {
     expect(asked[1]?.url.searchParams.get('salt')).not.toBe(asked[0]?.url.searchParams.get('salt'));
   });
 
-  test('cancels all by the greatest time that the service has told, and asks for one where there is none', async () => {
+  test('cancels all up to the greatest time that the service has told, and asks for one if there is none', async () => {
     const client = clientOf({ now: () => 1_700_000_000_000 });
     const at = (ms: number) => ({ 'X-Server-Time': String(1_700_000_000_000 + ms) });
     infoAtMs = undefined;
@@ -120,7 +120,7 @@ describe('the client', () => {
     await expect(clientOf().signOrder(draft)).rejects.toThrow('expiresAt must be Unix seconds, and is in milliseconds');
   });
 
-  test('waits with a cancellation for the feed where it is asked to, and hands on what the answer says of it', async () => {
+  test('lets a cancellation wait for the feed if asked, and returns what the answer says about it', async () => {
     const order = await signed();
     const answer = [{ orderHash: order.orderHash, status: 'CANCELLED' }];
     answers = [
@@ -145,7 +145,7 @@ describe('the client', () => {
 describe('a receipt', () => {
   const position = '3:17, 5:2';
   const service = Wallet.createRandom();
-  /** An answer with a receipt over this. */
+  /** Makes an answer with a receipt over `stated`. */
   const signedOver = async (body: object, stated: object) => {
     const message = { placed: [], cancelled: [], messages: [], position, ...stated };
     const signature = await service.signTypedData(plainDomain, receiptTypes, message);
@@ -155,7 +155,7 @@ describe('a receipt', () => {
     };
   };
 
-  test('is asked for with every request that stores something, and handed on', async () => {
+  test('is asked for with every request that stores something, and passed on', async () => {
     const receipts: Receipt[] = [];
     const client = clientOf({ onReceipt: (receipt) => void receipts.push(receipt) });
     const [order, old] = [await signed(), await signed()];
@@ -189,7 +189,7 @@ describe('a receipt', () => {
     ]);
   });
 
-  test('that cannot be kept fails the call, which was done', async () => {
+  test('that cannot be kept fails the call, though it has taken effect', async () => {
     const order = await signed();
     const { answer } = await signedOver([{ orderHash: order.orderHash, status: 'VALIDATING' }], {
       placed: [order.orderHash],
@@ -201,7 +201,7 @@ describe('a receipt', () => {
     }
   });
 
-  test('does not stand for having waited', async () => {
+  test('does not mean that the call has waited for the feed', async () => {
     const order = await signed();
     answers = [ok([], { 'X-Log-Position': position, 'Preference-Applied': 'receipt' })];
     const client = clientOf({ onReceipt: () => undefined });
@@ -254,7 +254,7 @@ describe('a failure', () => {
     }
   });
 
-  test('by an answer of another shape is `unreadable`, and not retryable', async () => {
+  test('by an answer of the wrong shape is `unreadable`, and not retryable', async () => {
     answers = [ok('{"orders":[]}'), ok('<html>')];
     expect(await failureOf(clientOf().listOrders())).toMatchObject({ code: 'unreadable', retryable: false });
     const quote = { data: '0x12', minOutput: 1n };
@@ -263,7 +263,7 @@ describe('a failure', () => {
 });
 
 describe('with retry', () => {
-  test('a list is signed anew for each try', async () => {
+  test('a list is signed again for each try', async () => {
     answers = [refuse('unavailable'), ok([])];
     expect((await clientOf(quickly).listOrders()).records).toEqual([]);
     const salts = asked.map(({ url }) => url.searchParams.get('salt'));
@@ -279,13 +279,13 @@ describe('with retry', () => {
     expect(stored).toEqual([{ ...order, status: 'VALIDATING' }]);
   });
 
-  test('another refusal after an unknown outcome says nothing of the earlier try', async () => {
+  test('another refusal after an unknown outcome says nothing about the earlier try', async () => {
     answers = [hangUp, refuse('valid_until_passed')];
     const error = await failureOf(clientOf(quickly).placeOrders([await signed()]));
     expect(error).toMatchObject({ code: 'valid_until_passed', status: 400, mayHaveHappened: true });
   });
 
-  test('replaces orders by one request, and a duplicate after an unknown outcome counts as stored if asked to', async () => {
+  test('orders are replaced in one request, and a duplicate after an unknown outcome can count as stored', async () => {
     const [old, order] = [await signed(), await signed()];
     answers = [hangUp, refuse('duplicate')];
     const gone = [{ orderHash: old.orderHash, salt: old.order.salt }];
@@ -302,7 +302,7 @@ describe('with retry', () => {
     });
   });
 
-  test('tells by the history what a replacement by salts has cancelled whose answer was lost', async () => {
+  test('a replacement by salts whose answer was lost learns from the history what it cancelled', async () => {
     const [order, ...olds] = [await signed(), await signed(), await signed(), await signed()];
     const thenMs = 1_700_000_000_005;
     const [before, first, second] = olds.map(({ orderHash }) => orderHash);
@@ -338,7 +338,7 @@ describe('with retry', () => {
   test.each([
     ['at the first try', [refuse('duplicate')]],
     ['after a refusal that stored nothing', [refuse('rate_limited'), refuse('duplicate')]],
-  ])('a duplicate %s is a duplicate', async (_when, given) => {
+  ])('a duplicate %s stays a duplicate', async (_when, given) => {
     answers = given;
     const placing = clientOf(quickly).placeOrders([await signed()], { duplicateCountsAsStored: true });
     expect(await failureOf(placing)).toMatchObject({ code: 'duplicate' });

@@ -53,30 +53,30 @@ export interface ClientOptions extends DomainOptions {
   readonly baseUrl: string;
   /** The maker: a signer of ethers, or a private key. */
   readonly signer: Signer | string;
-  /** The maker, where another signs: a contract wallet that accepts its signatures, or whose key may cancel or read. */
+  /** The maker, if another address signs: for a contract wallet, or by a key that may cancel or read for the maker. */
   readonly maker?: string;
-  /** The clock here, in milliseconds since 1970: requests are signed by the service's. Default `Date.now`. */
+  /** The local clock, in milliseconds since 1970. Requests are signed by the service's. Default `Date.now`. */
   readonly now?: () => number;
-  /** 32 random bytes. Default those of ethers. */
+  /** Draws 32 random bytes. Default: as ethers does. */
   readonly randomSalt?: () => Uint8Array;
   /** Default 10000. */
   readonly timeoutMs?: number;
-  /** Tries again what is `retryable`; left out, every call is tried once. */
+  /** Retries what is `retryable`. If left out, every call is tried once. */
   readonly retry?: RetryOptions;
-  /** Sends the requests. Default that of the platform. */
+  /** Sends the requests. Default: the platform's `fetch`. */
   readonly fetch?: typeof fetch;
   /** Called with what is about to be signed, and its EIP-712 digest. */
   readonly onSign?: (data: TypedData, digest: Hex) => void;
   /**
-   * With it, every request that stores something asks for a receipt. Verify it by `verifyReceipt`, and keep it. Where
-   * it fails, so does the call, with `receipt_not_kept` and `mayHaveHappened`.
+   * With it, every request that stores something asks for a receipt. Verify the receipt by `verifyReceipt`, and keep
+   * it. If the callback fails, the call fails with `receipt_not_kept` and `mayHaveHappened`.
    */
   readonly onReceipt?: (receipt: Receipt) => void | Promise<void>;
 }
 
 /**
- * The service, for one maker. A call throws WrongValue, which names the field, before it signs or sends what cannot be
- * meant; and MakerbookError where the service refuses or does not answer.
+ * The service, for one maker. A call throws WrongValue, which names the field, before it signs or sends a value that
+ * makes no sense. It throws MakerbookError if the service refuses or does not answer.
  */
 export interface MakerbookClient {
   /** The maker's address, lowercase. */
@@ -84,33 +84,33 @@ export interface MakerbookClient {
   /** The service's clock, in milliseconds since 1970, as its answers tell it. */
   serverTimeMs(): Promise<number>;
   signOrder(draft: OrderDraft): Promise<SignedOrder>;
-  /** POST: all of them are stored, or none. */
+  /** POST: stores all of the orders, or none. */
   placeOrders(orders: readonly SignedOrder[], options?: PlaceOptions): Promise<LimitOrderRecord[]>;
-  /** GET: the maker's open orders, oldest first: all, or those with a salt, of a token or a pair, or of a status. */
+  /** GET: the maker's open orders, oldest first. Filters them by salt, token, pair or status. */
   listOrders(only?: ListFilter): Promise<OrderList>;
-  /** GET …/account: limits, what is left of budgets, and the keys, switch and caps that count, as of a position. */
+  /** GET …/account: limits, remaining budgets, and the keys, switch and caps in force, as of a position. */
   readAccount(): Promise<Account>;
   /** GET …/{orderHash}: what became of an order that was ever accepted, up to now or up to a moment. */
   findOrder(orderHash: string, options?: FindOptions): Promise<OrderReport>;
   /** GET …/history: what happened to the maker's orders, oldest first. */
   readHistory(asked?: HistoryRequest): Promise<OrderHistory>;
-  /** GET …/stream: the list, then each change as it happens; it connects again by itself. */
+  /** GET …/stream: the list, then each change as it happens. Reconnects by itself. */
   streamOrders(options?: StreamOptions): AsyncGenerator<OrderEvent>;
   /**
-   * POST …/cancellations: takes orders from the service; they stay valid on the chain. An order is named by itself, by
-   * its record, or by its hash and its salt; or all that have some salts are, and the answer names each, but for those
-   * that an earlier try has cancelled whose answer was lost.
+   * POST …/cancellations: takes orders from the service. They stay valid on the chain. Name an order by itself, by its
+   * record, or by its hash and its salt. Or name salts, to cancel all orders that have them. The answer then names each
+   * order, except those that an earlier try cancelled if its answer was lost.
    */
   cancelOrders(orders: readonly OrderToCancel[] | SaltsToCancel): Promise<Cancellation[]>;
-  /** The same, answered when the orders are out of the router's feed, or seen by routers, or after so many seconds. */
+  /** The same. Waits until the orders are out of the router's feed, or seen by routers, or so many seconds passed. */
   cancelOrdersAndWait(
     orders: readonly OrderToCancel[] | SaltsToCancel,
     waitSeconds: Whole,
     options?: WaitOptions,
   ): Promise<AwaitedCancellations>;
   /**
-   * POST …/replacements: cancels orders and places others in their stead, all or nothing. `not_found` where one that is
-   * to go is not open any more; `remaining_changed`, with the amount in `problem`, where another amount of it is left.
+   * POST …/replacements: cancels orders and places others instead, all or nothing. Fails with `not_found` if an order
+   * to cancel is no longer open. Fails with `remaining_changed`, and the amount in `problem`, if another is left of it.
    */
   replaceOrders(
     gone: readonly OrderToReplace[] | SaltsToReplace,
@@ -120,15 +120,15 @@ export interface MakerbookClient {
   /** POST …/cancel-all: takes back all orders, or those of some tokens. */
   cancelAll(scope?: CancelAllScope): Promise<CancelledAll>;
   /**
-   * POST …/heartbeat: unless another one comes first, all orders are cancelled then.
+   * POST …/heartbeat: cancels all orders at `cancelAt`, unless another heartbeat comes first.
    * @param cancelAt Unix seconds; 0 turns the switch off
    */
   sendHeartbeat(cancelAt: Whole): Promise<HeartbeatAnswer>;
-  /** POST …/cancel-keys: these addresses may cancel for the maker, and the readers may read for it; no others. */
+  /** POST …/cancel-keys: lets only these addresses cancel for the maker, and only the readers read for it. */
   nameCancelKeys(keys: readonly string[], readers?: Readers): Promise<CancelKeysAnswer>;
   /**
-   * POST …/fill-cap: where more than that is filled within a window, the maker's orders that sell the token leave the
-   * router's feed until it has passed, or the cap is set again.
+   * POST …/fill-cap: if more than the cap is filled within a window, the maker's orders that sell the token leave the
+   * router's feed until the window has passed, or the cap is set again.
    */
   setFillCap(cap: FillCap): Promise<FillCapAnswer>;
   /** PATCH: the transaction data with another minimum output. */
@@ -137,14 +137,14 @@ export interface MakerbookClient {
 
 const TIMEOUT_MS = { unit: 'milliseconds', min: 1, max: 3_600_000 };
 
-/** @throws WrongValue for an option that cannot be meant; no error shows a key */
+/** @throws WrongValue for an option that makes no sense; no error shows a key */
 export function createClient(options: ClientOptions): MakerbookClient {
   const { now = Date.now, randomSalt = () => randomBytes(32), onReceipt } = readFields('options', options);
   const baseUrl = readServiceUrl('baseUrl', options.baseUrl);
   const timeoutMs = readWhole('timeoutMs', options.timeoutMs ?? 10_000, TIMEOUT_MS);
   const signer = readSigner(options.signer);
   const signing = createRequestSigner(signer, readDomain(options), options.onSign);
-  // While query is away, ingress tells the time.
+  // While query is down, ingress tells the time.
   const askIngress = () => callService({ method: 'OPTIONS', path: paths.limitOrders }, calling);
   const clock = followClock(now, () => callService({ method: 'GET', path: paths.info }, calling).catch(askIngress));
   const calling = {

@@ -16,7 +16,7 @@ export interface Failure {
   readonly errors?: readonly FieldProblem[] | undefined;
   readonly index?: number | undefined;
   readonly retryAfterSeconds?: number | undefined;
-  /** Left out: by code and status. */
+  /** If left out, code and status decide. */
   readonly mayHaveHappened?: boolean;
   readonly problem?: Problem | undefined;
   readonly cause?: unknown;
@@ -26,14 +26,14 @@ export interface Failure {
 export class MakerbookError extends Error {
   override readonly name = 'MakerbookError';
   readonly code: MakerbookErrorCode;
-  /** The HTTP status; 0 where no answer came. */
+  /** The HTTP status; 0 if no answer came. */
   readonly status: number;
   readonly detail: string;
-  /** By which the service's logs name the request; undefined where no answer came. */
+  /** The request's id in the service's logs; undefined if no answer came. */
   readonly requestId: string | undefined;
   /** Whether the same call can succeed later. */
   readonly retryable: boolean;
-  /** The places of the request that are wrong. */
+  /** The fields of the request that are wrong. */
   readonly errors: readonly FieldProblem[] | undefined;
   /** The item of the request that failed, from 0. */
   readonly index: number | undefined;
@@ -44,7 +44,7 @@ export class MakerbookError extends Error {
 
   /**
    * The body of the refusal, as it came. Some codes have fields of their own: `counts` of `superseded`, and
-   * `remainingMakingAmount` of `remaining_changed`. Undefined where no answer of the service came.
+   * `remainingMakingAmount` of `remaining_changed`. Undefined if no answer of the service came.
    */
   readonly problem: Problem | undefined;
 
@@ -64,6 +64,6 @@ export class MakerbookError extends Error {
   }
 }
 
-/** The same error of a call that an earlier try may have done. */
+/** The same error, with `mayHaveHappened`: an earlier try may have done the work. */
 export const thatMayHaveHappened = (error: MakerbookError): MakerbookError =>
   error.mayHaveHappened ? error : new MakerbookError({ ...error, mayHaveHappened: true, cause: error });

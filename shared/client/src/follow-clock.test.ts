@@ -15,7 +15,7 @@ const options = {
   limitOrderProtocol: CONTRACT,
 };
 
-/** A client whose clock is so far ahead of the service. */
+/** Opens a client whose clock is this far ahead of the service. */
 function open(aheadMs: number) {
   let [serverMs, localMs] = [START_MS, START_MS + aheadMs];
   const service = fakeService(
@@ -62,12 +62,12 @@ describe.each([
     const { client, asked } = open(aheadMs);
     await call(client);
     await call(client);
-    // One request more, for the first of all.
+    // The first call also asks for the time.
     expect(asked.map(({ path }) => path === paths.info)).toEqual([true, false, false]);
   });
 });
 
-test('a service that does not tell its time is asked once, and signed for by the clock here', async () => {
+test('a service that does not tell its time is asked once, and requests are signed by the local clock', async () => {
   const asked: string[] = [];
   const client = createClient({
     ...options,
@@ -83,7 +83,7 @@ test('a service that does not tell its time is asked once, and signed for by the
   expect(await client.serverTimeMs()).toBe(START_MS);
 });
 
-test('while query is away, a cancel-all is signed by the time that ingress tells', async () => {
+test('while query is down, a cancel-all is signed by the time that ingress tells', async () => {
   const service = fakeService(
     () => START_MS,
     () => answer({}),
@@ -99,23 +99,23 @@ test('while query is away, a cancel-all is signed by the time that ingress tells
   ]);
 });
 
-test('calls at once ask for the time once', async () => {
+test('concurrent calls ask for the time once', async () => {
   const { client, asked } = open(20_000);
   await Promise.all(calls.map(([, call]) => call(client)));
   expect(asked.filter(({ path }) => path === paths.info)).toHaveLength(1);
 });
 
-test.each(calls.slice(0, 4))('%s goes on by itself after the clock here was set anew', async (_name, call) => {
+test.each(calls.slice(0, 4))('%s recovers by itself after the local clock is changed', async (_name, call) => {
   const { client, asked, step, pass } = open(0);
   await call(client);
   step(-90_000);
   pass(1_000);
   await call(client);
-  // Info, one, the refused one, and the same again.
+  // Info, the first call, the refused call, and its repeat.
   expect(asked).toHaveLength(4);
 });
 
-test.each(calls.slice(0, 4))('%s is signed anew, once, where the network had sent it twice', async (_name, call) => {
+test.each(calls.slice(0, 4))('%s is signed again once if the network has sent it twice', async (_name, call) => {
   let refusals = 1;
   const { fetch, asked } = fakeService(
     () => START_MS,
@@ -128,7 +128,7 @@ test.each(calls.slice(0, 4))('%s is signed anew, once, where the network had sen
   await call(client);
   refusals = 2;
   await expect(call(client)).rejects.toMatchObject({ code: 'request_replayed' });
-  // Behind the one that asks for the time.
+  // Skip the request that asks for the time.
   expect(new Set(asked.slice(1).map(({ query }) => query.get('salt'))).size).toBe(4);
 });
 

@@ -1,19 +1,19 @@
 import { MakerbookError } from './errors.js';
 
-/** The clock of the service, as its answers tell it. Requests are signed by it: the clock here may be wrong. */
+/** The clock of the service, as its answers tell it. Requests are signed by it: the local clock may be wrong. */
 export interface ServiceClock {
-  /** Notes what an answer tells. */
+  /** Notes the time that an answer tells. */
   hear(headers: Headers): void;
-  /** Milliseconds since 1970; asks the service where no answer has told yet. */
+  /** Milliseconds since 1970. Asks the service if no answer has told the time yet. */
   nowMs(): Promise<number>;
   /**
-   * Gives `nowMs`, or the greatest time that an answer has told if that is later, up to 50 seconds ahead. So an order
-   * that was answered was accepted by then.
+   * Gives `nowMs`, or the latest time that an answer has told if that is later, up to 50 seconds ahead. Any order that
+   * has an answer was accepted by then.
    */
   latestMs(): Promise<number>;
   /**
-   * Signs and sends a request. Signs and sends it once more where it was too early or too late, for the refusal has
-   * told the time, or where the network had sent it twice.
+   * Signs and sends a request. Signs and sends it once more if it was too early or too late, because the refusal has
+   * told the time. Does the same if the network had sent it twice.
    */
   signed<T>(send: () => Promise<T>): Promise<T>;
 }
@@ -23,18 +23,18 @@ const AHEAD_MS_MAX = 50_000;
 const SIGNED_ANEW: readonly string[] = ['request_expired', 'request_replayed'];
 
 /**
- * @param now the clock here, in milliseconds since 1970
- * @param ask sends a request, whose answer is heard
+ * @param now the local clock, in milliseconds since 1970
+ * @param ask sends a request; the caller passes the answer to `hear`
  */
 export function followClock(now: () => number, ask: () => Promise<unknown>): ServiceClock {
-  /** How far the service is ahead, by the newest answer: one of an instance whose clock is wrong does not last. */
+  /** How far the service is ahead, by the newest answer. So an instance with a wrong clock has no lasting effect. */
   let aheadMs: number | undefined;
   let greatestMs = 0;
   let asking: Promise<unknown> | undefined;
 
   async function nowMs(): Promise<number> {
     if (aheadMs === undefined) {
-      // An answer without a time is none the next time either; a failed call is made again.
+      // If an answer has no time, the next has none either, so ask once. Repeat only a failed call.
       asking ??= ask().catch(() => {
         asking = undefined;
       });

@@ -14,19 +14,18 @@ import {
 } from './take-orders.js';
 
 export interface PlaceOptions {
-  /** Milliseconds since 1970: orders that the service judges later are not stored. */
+  /** Milliseconds since 1970. The service does not store orders that it judges later. */
   readonly validUntilMs?: Whole;
   /**
-   * With `retry`: when a try ended without an answer and the next one returns `duplicate`, the orders count as stored
-   * by the earlier one. Only right for orders that were never posted before this call, as is so when they are freshly
-   * signed.
+   * With `retry`: if a try got no answer and the next one returns `duplicate`, the orders count as stored by the
+   * earlier try. Use it only for orders that were never posted before this call, such as freshly signed ones.
    */
   readonly duplicateCountsAsStored?: boolean;
 }
 
-/** POST of orders, alone or in the stead of others. */
+/** POST of orders, alone or as a replacement. */
 export function createPlace({ signing, calling, again, ...parts }: CancelParts, reads: OrderReads) {
-  /** @returns undefined where only `duplicate` tells that it was stored */
+  /** @returns undefined if only `duplicate` tells that the orders were stored */
   async function store<T>(
     path: string,
     body: unknown,
@@ -39,7 +38,7 @@ export function createPlace({ signing, calling, again, ...parts }: CancelParts, 
       return await again(async () => read(await callService({ method: 'POST', path, body, headers }, calling)));
     } catch (error) {
       const isDuplicate = error instanceof MakerbookError && error.code === 'duplicate';
-      // Nothing else of an earlier try is known: other refusals are judged before `duplicate`.
+      // Only `duplicate` proves that an earlier try was stored: the service checks the other refusals first.
       if (isDuplicate && error.mayHaveHappened && duplicateCountsAsStored) return undefined;
       throw error;
     }
@@ -55,7 +54,7 @@ export function createPlace({ signing, calling, again, ...parts }: CancelParts, 
     }
     const signed = await signCancellations(signing, 'gone', gone);
     const remaining = readRemaining('gone', gone);
-    // A replacement is of known orders alone.
+    // A replacement takes only orders that the service knows, so it has no expiry.
     return signed.map(({ expiresAt: _, ...item }, index) => ({ ...item, ...remaining[index] }));
   }
 
@@ -84,8 +83,8 @@ export function createPlace({ signing, calling, again, ...parts }: CancelParts, 
 }
 
 /**
- * The orders that a stored replacement has cancelled, by its maker's history: all facts of a request have its id, and
- * the time at which they were written.
+ * Reads from the maker's history which orders a stored replacement has cancelled. All facts of a request have its id
+ * and the same time.
  */
 async function readCancelled({ findOrder, readHistory }: OrderReads, [placed]: readonly SignedOrder[]) {
   try {

@@ -30,32 +30,32 @@ export interface OrderList {
   readonly readLag: number | 'unknown';
 }
 
-/** The orders that are listed: all, or those that have all of this. */
+/** Filters the list: an order must match every field given. */
 export interface ListFilter {
-  /** The salt that the maker gave them. There may be several. */
+  /** The salt that the maker gave the orders. Several may share it. */
   readonly orderSalt?: Uint256;
-  /** The token that they sell. */
+  /** The token that the orders sell. */
   readonly making?: string;
-  /** The token that they want. */
+  /** The token that the orders want. */
   readonly taking?: string;
   readonly status?: readonly LimitOrderRecord['status'][];
 }
 
-/** The part of the history that is asked for: all that is kept, unless it says otherwise. */
+/** Selects a part of the history. Default: all that is kept. */
 export interface HistoryRequest {
   readonly happened?: readonly Happening[];
-  /** Of orders with this salt alone. */
+  /** Only orders with this salt. */
   readonly orderSalt?: Uint256;
   /** Milliseconds since 1970. */
   readonly fromMs?: Whole;
   readonly toMs?: Whole;
-  /** Entries, at most 100. */
+  /** Entries of the page, at most 100. */
   readonly limit?: number;
   /** The `nextCursor` of the page before. */
   readonly cursor?: string | undefined;
 }
 
-/** What became of an order up to then: up to the end of a block, or up to the fact at a `position`. */
+/** `at`: report the order as it was at the end of a block, or after the fact at a `position`. */
 export interface FindOptions {
   readonly at?: number | string;
 }
@@ -63,7 +63,7 @@ export interface FindOptions {
 interface ReadParts {
   readonly signing: Pick<RequestSigner, 'signRead'>;
   readonly calling: CallOptions;
-  /** The maker, where the signer is not. */
+  /** The maker, if another address signs. */
   readonly named: { readonly maker?: string };
   readonly again: <T>(work: () => Promise<T>) => Promise<T>;
   readonly clock: ServiceClock;
@@ -73,13 +73,13 @@ interface ReadParts {
 /** Bounds the entries of a page of the history. */
 const ENTRIES = { unit: 'entries', min: 1, max: 100 };
 
-/** The signed part of a query. Each try is a request of its own: a salt is good for one. */
+/** Signs the query of one try. Each try needs its own salt: the service takes a salt once. */
 export async function signQuery(
   { signing, clock, randomSalt }: Pick<ReadParts, 'signing' | 'clock' | 'randomSalt'>,
   structs: Structs,
   of: Omit<ReadMessage, 'issuedAt'> = {},
 ) {
-  // A second back, for instances whose clocks differ.
+  // Go back a second because the clocks of the instances differ.
   const issuedAt = BigInt(Math.floor((await clock.nowMs()) / 1000) - 1);
   const salt = hexlify(randomSalt()) as Hex;
   return { issuedAt: String(issuedAt), salt, signature: await signing.signRead(structs, salt, { ...of, issuedAt }) };

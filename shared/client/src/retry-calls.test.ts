@@ -23,7 +23,7 @@ async function run(failures: Error[], options: Parameters<typeof retry>[1] = {})
 }
 
 describe('a call is tried again', () => {
-  test('after pauses that grow, for as long as it is retryable', async () => {
+  test('after growing pauses, as long as it is retryable', async () => {
     const { result, pauses } = await run([failure(true), failure(true), failure(true)]);
     expect(result).toBe(4);
     expect(pauses).toEqual([250, 500, 1000]);
@@ -32,11 +32,11 @@ describe('a call is tried again', () => {
   test.each([
     ['the error is not retryable', failure(false)],
     ['it is a bug', new TypeError('no')],
-  ])('not when %s', async (_what, error) => {
+  ])('but not if %s', async (_what, error) => {
     expect(await run([error])).toEqual({ result: error, pauses: [] });
   });
 
-  test('and may have happened in the end if any try may have done it', async () => {
+  test('and may have happened if any try may have succeeded', async () => {
     const busy = new MakerbookError({ code: 'rate_limited', status: 429, detail: 'not now', retryable: true });
     const outcomeOf = async (...failures: Error[]) =>
       (await run(failures, { attemptsMax: 3 })).result as MakerbookError;
@@ -44,7 +44,7 @@ describe('a call is tried again', () => {
     expect(await outcomeOf(busy, busy, busy)).toMatchObject({ code: 'rate_limited', mayHaveHappened: false });
   });
 
-  test('so many times and no more', async () => {
+  test('only so many times', async () => {
     const last = failure(true);
     const { result, pauses } = await run([failure(true), last, failure(true)], { attemptsMax: 2 });
     expect(result).toBe(last);

@@ -6,7 +6,7 @@ export interface RetryOptions {
   readonly attemptsMax?: number;
   /** The pause after the first failure, doubled after each further one. Default 250. */
   readonly pauseMs?: number;
-  /** Default 10000; also the bound of `Retry-After`. */
+  /** The longest pause, even if `Retry-After` asks for more. Default 10000. */
   readonly pauseMsMax?: number;
   /** Called before each pause. */
   readonly onRetry?: (error: MakerbookError, pauseMs: number) => void;
@@ -16,9 +16,8 @@ export interface RetryOptions {
 }
 
 /**
- * Repeats work while it fails with a retryable MakerbookError, after the pause of `Retry-After` or a growing one,
- * whichever is longer. The error of the last try is thrown; it says that the work may have happened if any try may have
- * done it.
+ * Repeats work while it fails with a retryable MakerbookError. Pauses for `Retry-After` or for a growing time,
+ * whichever is longer. Throws the error of the last try, with `mayHaveHappened` if any try may have done the work.
  */
 export async function retry<T>(work: () => Promise<T>, options: RetryOptions = {}): Promise<T> {
   const { attemptsMax = 5, pauseMs = 250, pauseMsMax = 10_000, random = Math.random } = options;

@@ -26,7 +26,7 @@ const client = createClient({
 });
 
 describe('an order is signed', () => {
-  test('so that the typed data of the interface recovers to the maker, and its hash is what was signed', async () => {
+  test('so that it recovers to the maker, from the typed data of the interface and from its hash', async () => {
     await fc.assert(
       fc.asyncProperty(uint256, uint256, expiry, uint256, async (salt, nonce, expiresAt, amount) => {
         const sides = { making: sideOf('Ab', amount), taking: sideOf('cd') };
@@ -52,12 +52,12 @@ describe('a cancellation is signed', () => {
   const bytes = { orderHash: hexToBytes(orderHash), salt: hexToBytes('0x1234') };
   const hashers = createRequestHashers(domain);
 
-  test('with the salt as uint256 where the key is here, as the interface has it', async () => {
+  test('with the salt as uint256 if the client holds the key, as the interface has it', async () => {
     const signature = await signing.signCancellation({ orderHash, salt });
     expect(recoverAddress(hashers.hashCancellation(bytes, 'uint256'), signature)).toBe(wallet.address);
   });
 
-  test('with the salt as bytes32 by any other signer, which can type it no other way', async () => {
+  test('with the salt as bytes32 by any other signer, which cannot use uint256', async () => {
     class Remote extends VoidSigner {
       override connect(_: Provider | null): VoidSigner {
         return this;

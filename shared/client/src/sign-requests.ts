@@ -22,14 +22,14 @@ import {
 import { BaseWallet, concat, keccak256, type Signer, TypedDataEncoder } from 'ethers';
 import { type OrderTerms, readTerms, type SignedOrder } from './take-orders.js';
 
-/** What makes the EIP-712 domain. */
+/** The parts of the EIP-712 domain. */
 export interface DomainOptions {
   readonly chainId: Whole;
   readonly serviceName: string;
   readonly limitOrderProtocol: string;
 }
 
-/** What is signed, as `eth_signTypedData_v4` takes it. */
+/** The data to sign, as `eth_signTypedData_v4` takes it. */
 export interface TypedData {
   readonly types: Readonly<Record<string, TypedField[]>>;
   readonly primaryType: string;
@@ -45,14 +45,14 @@ export interface ReadMessage {
   readonly orderHash?: Hex;
 }
 
-/** Signs what the service wants signed. @throws WrongValue for what cannot be signed as it was meant */
+/** Signs orders and requests. @throws WrongValue for a value that cannot be signed as it was meant */
 export interface RequestSigner {
   signOrder(order: OrderTerms): Promise<SignedOrder>;
-  /** The signature of a GET: one struct, whose name is that of the types. `salt`: 32 bytes, of the domain. */
+  /** Signs a GET: one struct, named by the key of `structs`. `salt`: 32 bytes, for the domain. */
   signRead(structs: Structs, salt: Hex, message: ReadMessage): Promise<Hex>;
-  /** The signature of one cancellation; `salt` is the order's own. */
+  /** Signs one cancellation. `salt` is the order's own. */
   signCancellation(request: { readonly orderHash: Hex; readonly salt: Uint256 }): Promise<Hex>;
-  /** The signature of a message in the domain of orders: one struct, whose name is that of the types. */
+  /** Signs a message in the domain of orders: one struct, named by the key of `structs`. */
   signMessage(structs: Structs, message: TypedData['message']): Promise<Hex>;
 }
 
@@ -72,8 +72,8 @@ export function createRequestSigner(
   onSign: (data: TypedData, digest: Hex) => void = () => undefined,
 ): RequestSigner {
   const domain = { ...typedDataDomain(signingDomain), chainId: Number(signingDomain.chainId) };
-  // The interface types the salt of a cancellation as uint256. Only a key at hand can sign that: `signTypedData` of a
-  // signer knows no other type than bytes32, which the service takes too.
+  // The interface types the salt of a cancellation as uint256. Only a local key can sign that: `signTypedData` of a
+  // signer knows only bytes32, which the service takes too.
   const cancellationSalt: SaltType = signer instanceof BaseWallet ? 'uint256' : 'bytes32';
 
   async function sign(data: TypedData): Promise<{ readonly digest: Hex; readonly signature: Hex }> {
@@ -116,7 +116,7 @@ export function createRequestSigner(
   };
 }
 
-/** The EIP-712 digest, over the domain's types as they are given: `TypedDataEncoder.hash` would choose them itself. */
+/** The EIP-712 digest over the given types of the domain. `TypedDataEncoder.hash` would choose the types itself. */
 function digestOf({ types: { EIP712Domain = [], ...structs }, domain, message }: TypedData): Hex {
   const separator = TypedDataEncoder.hashStruct('EIP712Domain', { EIP712Domain }, domain);
   return keccak256(concat(['0x1901', separator, TypedDataEncoder.from(structs).hash(message)])) as Hex;

@@ -12,7 +12,7 @@ const change = (id: string): Part => ['change', { happened: 'OPENED' }, id];
 const clock: Part = ['clock', { position: '0:9', block: null }];
 const end = (reason: string): Part => ['end', { reason }];
 
-/** Follows by these answers, one for each request, until so many events have come. */
+/** Follows the stream until so many events have come. Each request gets the next one of the answers. */
 async function follow(events: number, answers: readonly Response[], options: StreamOptions = {}) {
   const asked: { readonly lastId: string | null; readonly atMs: number }[] = [];
   const stopping = new AbortController();
@@ -44,20 +44,20 @@ test('after `gone` no id is sent, and a snapshot comes', async () => {
   expect(lastIds).toEqual([null, null]);
 });
 
-test('where the id that a bot kept is refused as gone, a snapshot comes too', async () => {
+test('if the id that a bot kept is refused as gone, a snapshot comes too', async () => {
   const { came, lastIds } = await follow(1, [refuse('gone'), sent(snapshot('90'))], { lastEventId: '5' });
   expect(came).toMatchObject([{ event: 'snapshot', id: '90' }]);
   expect(lastIds).toEqual(['5', null]);
 });
 
-test.each(['slow', 'stopping'])('after `%s` it goes on behind the last snapshot or change', async (reason) => {
+test.each(['slow', 'stopping'])('after `%s` the stream resumes at the last snapshot or change', async (reason) => {
   const answers = [sent(snapshot('5'), change('6'), clock, end(reason)), sent(change('7'))];
   const { came, lastIds } = await follow(4, answers);
   expect(came.map(({ event }) => event)).toEqual(['snapshot', 'change', 'clock', 'change']);
   expect(lastIds).toEqual([null, '6']);
 });
 
-test('an event that is cut off is not told, and comes with the next connection', async () => {
+test('a cut-off event is not delivered, and comes with the next connection', async () => {
   const cut = new Response(textOf(snapshot('5')) + textOf(change('6')).slice(0, -9));
   const { came, lastIds } = await follow(2, [cut, sent(change('6'))]);
   expect(came.map(({ id }) => id)).toEqual(['5', '6']);
@@ -68,15 +68,15 @@ test.each([
   ['rate_limited', { 'Retry-After': '1' }, 1_000],
   ['unavailable', { 'Retry-After': '1' }, 1_000],
   ['unavailable', {}, 500],
-] as const)('after %s with %j it waits %i ms', async (code, headers, ms) => {
+] as const)('after %s with %j the stream waits %i ms', async (code, headers, ms) => {
   const { asked } = await follow(1, [refuse(code, headers), sent(snapshot('5'))]);
   expect((asked[1]?.atMs ?? 0) - (asked[0]?.atMs ?? 0)).toBeGreaterThanOrEqual(ms - 1);
 });
 
-test('a refusal for good ends it', async () => {
+test('a final refusal ends the stream', async () => {
   await expect(follow(1, [refuse('maker_not_whitelisted')])).rejects.toMatchObject({ code: 'maker_not_whitelisted' });
 });
 
-test.each(['', '5\n', 'é', 5])('%j is no id of an event', async (id) => {
+test.each(['', '5\n', 'é', 5])('%j is refused as the id of an event', async (id) => {
   await expect(follow(1, [], { lastEventId: id as never })).rejects.toThrow('lastEventId must be the id of an event');
 });

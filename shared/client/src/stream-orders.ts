@@ -8,7 +8,7 @@ import type { ServiceClock } from './follow-clock.js';
 import { signQuery } from './read-orders.js';
 import type { RequestSigner } from './sign-requests.js';
 
-/** An event of the stream. `id` names a snapshot or a change: the stream can go on behind it. */
+/** An event of the stream. `id` names a snapshot or a change: the stream can continue after it. */
 export type OrderEvent = Exclude<StreamEvent, { readonly event: 'end' }> & { readonly id?: string };
 
 export interface StreamOptions {
@@ -21,19 +21,19 @@ export interface StreamOptions {
 interface StreamParts {
   readonly signing: Pick<RequestSigner, 'signRead'>;
   readonly calling: CallOptions;
-  /** The maker, where the signer is not. */
+  /** The maker, if another address signs. */
   readonly named: { readonly maker?: string };
   readonly clock: ServiceClock;
   readonly randomSalt: () => Uint8Array;
 }
 
-/** A clock comes every second. */
+/** The service sends a `clock` event every second. */
 const SILENCE_MS_MAX = 10_000;
 const RECONNECT_MS = 500;
 
 /**
- * Follows the maker's orders, and connects again by itself: no change is left out, and none comes twice. A snapshot
- * comes first, and again where the service does not keep what happened since.
+ * Follows the maker's orders, and reconnects by itself. No change is left out, and none comes twice. A snapshot comes
+ * first, and again if the service no longer keeps the changes since the last event.
  */
 export function createStream({ calling, named, ...parts }: StreamParts) {
   function open(lastId: string | undefined, signal: AbortSignal): Promise<Response> {
@@ -77,13 +77,13 @@ export function createStream({ calling, named, ...parts }: StreamParts) {
   };
 }
 
-/** What a header can hold. */
+/** Refuses an id that a header cannot hold. @throws WrongValue */
 function readEventId(id: string): string {
   if (typeof id === 'string' && /^[!-~]+$/.test(id)) return id;
   throw new WrongValue('lastEventId', 'must be the id of an event; leave it out to begin with a snapshot');
 }
 
-/** The events of an answer, until it ends or is silent for too long. */
+/** Yields the events of an answer until it ends or is silent for too long. */
 async function* readEvents(
   response: Response,
   connection: AbortController,
@@ -93,7 +93,7 @@ async function* readEvents(
   let text = '';
   while (reader !== undefined) {
     const silence = setTimeout(() => connection.abort(), SILENCE_MS_MAX);
-    // A connection that breaks ends like any other: the next one goes on from here.
+    // A broken connection ends like any other: the next one continues from here.
     const { done, value } = await reader
       .read()
       .catch(() => ({ done: true, value: undefined }))
@@ -104,7 +104,7 @@ async function* readEvents(
     text = blocks.pop() ?? '';
     for (const block of blocks) {
       const [, id, event, data] = /^(?:id: (.*)\n)?event: (.*)\ndata: (.*)$/.exec(block) ?? [];
-      // A comment says that the service is there.
+      // A comment has no data. It only shows that the service is up.
       if (data !== undefined) yield { ...JSON.parse(data), event, ...(id !== undefined && { id }) };
     }
   }

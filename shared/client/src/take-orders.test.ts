@@ -16,7 +16,7 @@ const signing = createRequestSigner(new Wallet(KEY), {
   chainId: 8217,
   verifyingContract: `0x${'12'.repeat(20)}`,
 });
-/** What a program without types hands in. */
+/** A value from a program without types. */
 type Given = never;
 const terms = { ...draft, salt: 1n, nonce: 0n, maker: SELL, permittedTaker: BUY };
 const signed: SignedOrder = await client.signOrder({ ...draft, salt: 7n });
@@ -53,7 +53,7 @@ const amountCalls: readonly [field: string, call: (value: Given) => Promise<unkn
 ];
 
 describe.each(amountCalls)('%s', (field, call) => {
-  test.each(badAmounts)('of %p is refused by its name', async (value) => {
+  test.each(badAmounts)('of %p is refused, and the error names the field', async (value) => {
     const sent = asked.length;
     await expect(call(value as Given)).rejects.toMatchObject({ name: 'WrongValue', field });
     expect(asked).toHaveLength(sent);
@@ -92,13 +92,13 @@ test.each<[field: string, call: () => unknown]>([
   ['orderHash', () => client.findOrder('0x12')],
   ['fromMs', () => client.readHistory({ fromMs: 1_700_000_000 })],
   ['data', () => client.patchQuote({ data: 'x', minOutput: 1n })],
-])('%s that cannot be meant is refused by its name: %#', async (field, call) => {
+])('a wrong %s is refused, and the error names it: %#', async (field, call) => {
   const sent = asked.length;
   await expect((async () => call())()).rejects.toMatchObject({ name: 'WrongValue', field });
   expect(asked).toHaveLength(sent);
 });
 
-test('an order is cancelled by itself, by its record, or by its hash and salt, until its expiry where that is known', async () => {
+test('an order is cancelled as signed, by record, or by hash and salt, with its expiry if that is known', async () => {
   const record = { ...signed, status: 'ACTIVE' as const };
   const named = { orderHash: HASH, salt: '7' };
   await client.cancelOrders([signed, record, named, { ...named, expiresAt: 2_000_000_000 }]);
@@ -112,7 +112,7 @@ test('an order is cancelled by itself, by its record, or by its hash and salt, u
   ]);
 });
 
-test('an order is replaced with what is left of it by its record, and cancelled without', async () => {
+test('a replacement by record states what is left of the order, and a cancellation does not', async () => {
   const record = { ...signed, status: 'ACTIVE' as const, remainingMakingAmount: '7' };
   await client.replaceOrders([record, signed], [signed]);
   const { cancel } = (asked.at(-1)?.body ?? {}) as { cancel?: object[] };
@@ -123,7 +123,7 @@ test('an order is replaced with what is left of it by its record, and cancelled 
   expect(asked.at(-1)?.body[0]).not.toHaveProperty('remainingMakingAmount');
 });
 
-test('a signed order is posted with its values, in whichever form it was kept', async () => {
+test('a signed order is posted with the same values, in whatever form it was kept', async () => {
   const { order } = signed;
   const kept = { ...order, salt: '7', making: { token: SELL.toUpperCase().replace('0X', '0x'), amount: '0x01' } };
   await client.placeOrders([{ ...signed, order: kept } as Given]).catch(() => undefined);
@@ -145,7 +145,7 @@ describe('an option of the client', () => {
     ['limitOrderProtocol', { limitOrderProtocol: KEY }],
     ['maker', { maker: KEY }],
     ['timeoutMs', { timeoutMs: 0 }],
-  ])('%s that cannot be meant is refused by its name, and not shown: %#', (field, wrong) => {
+  ])('%s is refused by name if it is wrong, and not shown: %#', (field, wrong) => {
     let error: unknown;
     try {
       createClient({ ...options, ...wrong });
@@ -156,13 +156,13 @@ describe('an option of the client', () => {
     expect(String((error as Error).stack)).not.toMatch(/1f1f1f|secret/);
   });
 
-  test('may be a text of digits where it is a number', async () => {
+  test('that is a number may be given as text', async () => {
     const { orderHash } = await createClient({ ...options, chainId: '8217' }).signOrder({ ...draft, salt: 7n });
     expect(orderHash).toBe(signed.orderHash);
   });
 });
 
-test('a receipt is judged by a domain and keys that can be meant', () => {
+test('verifying a receipt refuses a wrong domain or wrong keys', () => {
   const receipt = { placed: [], cancelled: [], messages: [], position: '0:1', signature: '0x12' } as const;
   expect(verifyReceipt(receipt, options, [BUY])).toBe(false);
   expect(() => verifyReceipt(receipt, { ...options, limitOrderProtocol: '0x12' }, [BUY])).toThrow('limitOrderProtocol');

@@ -22,7 +22,7 @@ export interface AmountOfToken {
   readonly amount: Uint256;
 }
 
-/** What a maker decides of an order; the rest is filled in. */
+/** The terms that a maker decides. The client fills in the rest. */
 export interface OrderDraft {
   readonly making: AmountOfToken;
   readonly taking: AmountOfToken;
@@ -48,9 +48,9 @@ export interface SignedOrder {
 }
 
 /**
- * What is cancelled: a signed order, a record of the list, or its hash and its salt, by which the cancellation is
- * signed. Where the service does not know the order, it remembers the hash until the order expires, or for good if it
- * is not told when.
+ * An order to cancel: a signed order, a record of the list, or a hash with the salt that signs the cancellation. If the
+ * service does not know the order, it remembers the hash until `expiresAt`. Without `expiresAt` it remembers the hash
+ * for good.
  */
 export type OrderToCancel =
   | ({ readonly orderHash: string } & CancelTerms)
@@ -63,24 +63,24 @@ interface CancelTerms {
 }
 
 /**
- * What is replaced: likewise, and what is left of the order as its maker knows it, which a record has. All of it unless
- * given: where the service has seen another amount, nothing happens.
+ * An order to replace, with the amount that its maker believes is left. A record has that amount. Default: all of the
+ * order. If the service has seen another amount, nothing happens.
  */
 export type OrderToReplace = OrderToCancel & { readonly remainingMakingAmount?: Uint256 | undefined };
 
-/** All orders of the maker that are open, or on their way, and have one of the salts that it gave them. */
+/** All orders of the maker that have one of these salts, open or in flight. */
 export interface SaltsToCancel {
   readonly salts: readonly Uint256[];
-  /** Of those that the service accepted by then, in milliseconds since 1970. Default: now, by the service's clock. */
+  /** Only orders accepted up to this time, in milliseconds since 1970. Default: now, by the service's clock. */
   readonly untilMs?: Whole;
 }
 
-/** Likewise; each salt has to have an order, and what is left is that of all of them together. */
+/** The same for a replacement. Each salt must have an order. The amount left is the sum over all of them. */
 export interface SaltsToReplace extends SaltsToCancel {
   readonly remainingMakingAmount?: Uint256 | undefined;
 }
 
-/** @throws WrongValue where a field cannot be meant */
+/** @throws WrongValue if a field makes no sense */
 export function readDraft({ making, taking, expiresAt, nonce = 0n, salt }: OrderDraft) {
   return {
     making: readAmountOf('making', making),
@@ -96,7 +96,7 @@ function readAmountOf(field: string, given: AmountOfToken) {
   return { token: readToken(`${field}.token`, token), amount: readUint256(`${field}.amount`, amount) };
 }
 
-/** The order as it is signed; the service judges what it says. @throws WrongValue where a field has another form */
+/** Reads an order to sign. The service judges its terms. @throws WrongValue if a field has another form */
 export function readTerms(field: string, given: OrderTerms): Order {
   const uint256 = (name: 'salt' | 'nonce') => readUint256(`${field}.${name}`, given[name]);
   const amountOf = (name: 'making' | 'taking') => {
@@ -118,7 +118,7 @@ export function readTerms(field: string, given: OrderTerms): Order {
   };
 }
 
-/** The items of a POST. @throws WrongValue where one is no signed order */
+/** Reads the items of a POST. @throws WrongValue if one is no signed order */
 export function readSignedOrders(given: readonly SignedOrder[]) {
   return readArray('orders', given).map((item, index) => {
     const { order, signature } = readFields(`orders[${index}]`, item);
@@ -129,7 +129,7 @@ export function readSignedOrders(given: readonly SignedOrder[]) {
   });
 }
 
-/** @param field names the list. @throws WrongValue where an item lacks its hash or its salt */
+/** @param field names the list. @throws WrongValue if an item lacks its hash or its salt */
 export function readOrdersToCancel(field: string, given: readonly OrderToCancel[]) {
   return readArray(field, given).map((item, index) => {
     const of = readFields(`${field}[${index}]`, item);
@@ -142,7 +142,7 @@ export function readOrdersToCancel(field: string, given: readonly OrderToCancel[
   });
 }
 
-/** What is left of each order by its maker, as an item of a replacement has it. @throws WrongValue */
+/** Reads the amount that the maker believes is left of each order, for a replacement. @throws WrongValue */
 export function readRemaining(field: string, given: readonly Pick<OrderToReplace, 'remainingMakingAmount'>[]) {
   return given.map(({ remainingMakingAmount: left }, index) =>
     left === undefined

@@ -20,13 +20,13 @@ function receiptOf({ body, ...headers }: { readonly body: unknown } & Record<str
 describe('a published vector of a receipt', () => {
   test.each<(typeof vectors.receipts)[number]>(vectors.receipts)('$title', ({ answer, expected }) => {
     expect(verifyReceipt(receiptOf(answer), domain, signers)).toBe(expected.isValid);
-    // Of a key that is not trusted none is valid.
+    // No receipt of an untrusted key is valid.
     expect(verifyReceipt(receiptOf(answer), domain, [former])).toBe(false);
     expect(verifyReceipt({ ...receiptOf(answer), signature: '0x12' }, domain, signers)).toBe(false);
   });
 });
 
-test('an answer without a receipt has none', () => {
+test('an answer without the receipt header has no receipt', () => {
   const headers = new Headers({ 'X-Log-Position': '3:17' });
   expect(readReceipt({ text: '[]', headers }, domain)).toBeUndefined();
 });

@@ -13,7 +13,7 @@ import { TypedDataEncoder, verifyTypedData } from 'ethers';
 import { type Answer, parseJson } from './call-service.js';
 import { type DomainOptions, readDomain } from './sign-requests.js';
 
-/** What the service has stored, where in its log, and its signature over that: a proof to be kept. */
+/** The service's signed proof of what it has stored, and where in its log. Keep it. */
 export interface Receipt {
   /** Hashes of the orders that were placed. */
   readonly placed: readonly Hex[];
@@ -27,9 +27,9 @@ export interface Receipt {
 }
 
 /**
- * Whether one of these keys has signed the receipt. It needs no service.
+ * Tells whether one of these keys has signed the receipt. Asks no service.
  * @param signers `receiptSigners` of `/info`, as they were when the receipt came
- * @throws WrongValue where the domain or the signers cannot be meant
+ * @throws WrongValue if the domain or the signers make no sense
  */
 export function verifyReceipt(receipt: Receipt, domain: DomainOptions, signers: readonly string[]): boolean {
   const { signature, ...message } = readFields('receipt', receipt);
@@ -42,7 +42,7 @@ export function verifyReceipt(receipt: Receipt, domain: DomainOptions, signers: 
   }
 }
 
-/** The receipt of an answer: what its body says was stored, and its signature. Undefined where the answer has none. */
+/** The receipt of an answer: what its body says was stored, and its signature. Undefined if the answer has none. */
 export function readReceipt(
   { text, headers }: Pick<Answer, 'text' | 'headers'>,
   domain: DomainOptions,

@@ -20,7 +20,7 @@ import { orderFromBody } from './order.js';
 import type { RememberedHash } from './remember-hashes.js';
 import type { WritableMaker } from './writable-maker.js';
 
-/** Applies a fact to its maker. `MakerDraft.apply` calls it, and takes everything back if it throws. */
+/** Applies a fact to its maker. `MakerDraft.apply` calls it, and undoes every write if it throws. */
 export function applyFact(draft: WritableMaker, fact: MakerFact, clock: LogClock, offset: bigint): void {
   switch (fact.type) {
     case 'OrderSubmitted':
@@ -53,7 +53,7 @@ export function applyFact(draft: WritableMaker, fact: MakerFact, clock: LogClock
 function open(draft: WritableMaker, fact: OrderSubmitted, clock: LogClock, offset: bigint): void {
   const { orderHash } = fact;
   const order = orderFromBody(fact.order);
-  // Ingress refuses such an order, so this is a bug.
+  // Ingress refuses such orders, so one in the log is a bug.
   if (order.making.amount === 0n) throw new Error('the order makes an amount of zero');
   if (order.expiresAt === 0n) throw new Error('the order expires at 0');
   if (isForgotten(expirySeconds({ order }), clock) || draft.orders.has(orderHash)) return;
@@ -82,7 +82,7 @@ function open(draft: WritableMaker, fact: OrderSubmitted, clock: LogClock, offse
   else if (isExpired) draft.remove(opened, 'EXPIRED');
 }
 
-/** A cancellation counts wherever it is. One before its order is remembered, so that the order never opens. */
+/** A cancellation counts wherever the order is. If it comes before its order, remember it so the order never opens. */
 function cancel(draft: WritableMaker, { orderHash, expiresAtSeconds }: OrderCancelled, clock: LogClock): void {
   const order = draft.orders.get(orderHash);
   if (order !== undefined) return draft.remove(order, 'CANCELLED');
@@ -90,21 +90,21 @@ function cancel(draft: WritableMaker, { orderHash, expiresAtSeconds }: OrderCanc
   draft.note({ kind: 'HashCancelled', maker: draft.maker, orderHash, expiresAtSeconds });
 }
 
-/** All orders of the tokens that were accepted by then, also those that come later in the log. */
+/** Cancels all orders of the tokens that were accepted by then, also those that come later in the log. */
 function cancelAll(draft: WritableMaker, fact: OrdersCancelled, clock: LogClock): void {
   draft.setExits(addCutoff(draft.exits, fact, clock));
   for (const order of [...draft.orders.values()]) if (draft.isCutOff(order, clock)) draft.remove(order, 'CANCELLED');
 }
 
-/** Sets a cap anew: what was withheld by the one before comes back. */
+/** Replaces a cap. Orders that the old cap withheld come back. */
 function capFills(draft: WritableMaker, fact: FillCapSet, clock: LogClock): void {
   draft.setExits({ ...draft.exits, caps: setFillCap(draft.exits.caps, fact, clock) });
   for (const order of [...draft.orders.values()]) draft.recap(order, clock);
 }
 
 /**
- * Returns what is remembered of a hash of the maker. A hash that may be forgotten counts as forgotten, so that the fold
- * does not depend on when it is pruned.
+ * Returns what is remembered of a hash of the maker. A hash that may be forgotten counts as forgotten, because the fold
+ * must not depend on when hashes are pruned.
  */
 function recall(draft: WritableMaker, orderHash: Hex, clock: LogClock): RememberedHash['state'] | undefined {
   const hash = draft.rules.recallHash({ orderHash, maker: draft.maker });
@@ -114,8 +114,9 @@ function recall(draft: WritableMaker, orderHash: Hex, clock: LogClock): Remember
 }
 
 /**
- * Judges a reading of the maker at one block as one: fills and the orders' own state first, then the nonce, then the
- * funds. A reading older than the last processed block does not count, because later changes are earlier in the log.
+ * Judges a reading of the maker at one block as a whole. Fills and the orders' own state come first, then the nonce,
+ * then the funds. A reading older than the last processed block does not count, because later changes are earlier in
+ * the log.
  */
 function observe(draft: WritableMaker, fact: MakerObserved, clock: LogClock): void {
   if (fact.block.number < clock.block) return;
@@ -125,8 +126,8 @@ function observe(draft: WritableMaker, fact: MakerObserved, clock: LogClock): vo
   const isNonceNews = observeNonce(draft, fact, seen);
   const changedFunds = observeFunds(draft, fact);
   const funded = new Set(fact.funds.map(({ token }) => token));
-  // If funds, nonce and caps are unchanged, only the named orders can change, so a reading of one order does not cost
-  // all.
+  // If funds, nonce and caps are unchanged, judge only the named orders. A reading of one order must not cost a pass
+  // over all of them.
   const isForAll = isNonceNews || isCapNews || changedFunds.size > 0 || fact.signaturesUnread;
   for (const order of isForAll ? draft.orders.values() : openOrders(draft, seen.keys())) {
     const own = seen.get(order.orderHash);
@@ -151,9 +152,9 @@ function observe(draft: WritableMaker, fact: MakerObserved, clock: LogClock): vo
 }
 
 /**
- * Counts every fill by the maker's caps, wherever its order stands: the caps limit what is lost, and a taker may have
- * the order long after it has ended here.
- * @returns whether something was counted
+ * Counts every fill against the maker's caps, whatever state its order is in. The caps limit losses, and a taker may
+ * hold the order long after it has ended here.
+ * @returns whether a fill was counted
  */
 function countFills(draft: WritableMaker, { fills = [], block }: MakerObserved, clock: LogClock): boolean {
   const before = draft.exits.caps;
@@ -181,21 +182,24 @@ function removeDone(draft: WritableMaker, own: ObservedOrder): void {
   else if (read.remaining === 0n) draft.remove(read, 'FILLED');
 }
 
-/** A fill is never undone: a reading may lower the remaining amount, and cannot raise it. */
+/** A fill is never undone, so a reading may lower the remaining amount but not raise it. */
 function remainingOf(order: OpenOrder, own: ObservedOrder | undefined): bigint {
   if (own === undefined) return order.remaining;
   const left = order.order.making.amount - BigInt(own.filled);
   return left >= order.remaining ? order.remaining : left < 0n ? 0n : left;
 }
 
-/** What the order waits for after the reading. */
+/** Tells what the order waits for after the reading. */
 function waitsForAfter(order: OpenOrder, own: ObservedOrder | undefined, fact: MakerObserved): OpenOrder['waitsFor'] {
   if (own?.refused) return own.noCode ? 'TAKING_TOKEN' : 'SIGNATURE';
   if (own !== undefined) return undefined;
   return fact.signaturesUnread && order.byWallet && order.isObserved ? 'SIGNATURE' : order.waitsFor;
 }
 
-/** @returns whether the nonce is another one now: orders below it are removed */
+/**
+ * Sets a higher nonce and removes the orders below it.
+ * @returns whether the nonce has changed
+ */
 function observeNonce(
   draft: WritableMaker,
   { nonce, block }: MakerObserved,
@@ -212,14 +216,14 @@ function observeNonce(
   return true;
 }
 
-/** An order with a nonce above the chain's waits for a block that is not older than its acceptance. */
+/** Removes orders whose nonce is above the chain's, once a block is as new as their acceptance. */
 function removeAhead(draft: WritableMaker, timestamp: number): void {
   for (const order of draft.orders.values()) {
     if (draft.isAhead(order) && timestamp * 1000 >= order.acceptedAtMs) draft.remove(order, 'NONCE_CHANGED');
   }
 }
 
-/** @returns what changed, by token */
+/** @returns what changed, keyed by token */
 function observeFunds(
   draft: WritableMaker,
   { funds, block }: MakerObserved,

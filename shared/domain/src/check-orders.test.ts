@@ -25,7 +25,7 @@ describe('placing orders', () => {
     ['nothing to buy', { taking: { token: eur, amount: 0n } }, '/order/taking/amount'],
     ['the native coin to buy', { taking: { token: ZERO_ADDRESS, amount: 1n } }, '/order/taking/token'],
     ['its other address', { taking: { token: `0x${'e'.repeat(40)}`, amount: 1n } }, '/order/taking/token'],
-  ])('%s is refused, and names item and field', (_name, change, pointer) => {
+  ])('%s is refused, and the refusal names item and field', (_name, change, pointer) => {
     expect(checkTerms([good, { ...good, ...change }])).toMatchObject({ code: 'invalid_request', index: 1, pointer });
     expect(checkTerms([good])).toBeUndefined();
   });
@@ -35,12 +35,12 @@ describe('placing orders', () => {
     ['SUSPENDED', false],
     ['REMOVED', false],
     ['UNKNOWN', false],
-  ])('a maker who is %s may: %s', (admission, may) => {
+  ])('a maker who is %s may place orders: %s', (admission, may) => {
     const refusal = checkAdmission([good], () => admission);
     expect(refusal?.code).toBe(may ? undefined : 'maker_not_whitelisted');
   });
 
-  test('a nonce below the known one is cancelled; one that is equal or ahead is not', () => {
+  test('an order below the known nonce is cancelled, and one at or above it is not', () => {
     expect(checkTimeliness([good], 0, () => 6n)).toMatchObject({ code: 'order_cancelled', pointer: '/order/nonce' });
     expect(checkTimeliness([good], 0, () => 5n)).toBeUndefined();
     expect(checkTimeliness([good], 0, () => 4n)).toBeUndefined();
@@ -48,7 +48,7 @@ describe('placing orders', () => {
 });
 
 describe('describing an order', () => {
-  test('a book entry says what remains, until when, and by which funds', () => {
+  test('a book entry says what remains, until when, and with which funds', () => {
     expect(bookEntryOf(open, funding, causes, position, { routingGraceSeconds: 60 })).toEqual({
       type: 'BookEntry',
       orderHash: open.orderHash,
@@ -90,7 +90,7 @@ describe('describing an order', () => {
     );
   });
 
-  test('a maker view has the nonce, null until it was read, and limits where the maker has some', () => {
+  test('a maker view has the nonce, null until it is read, and the limits that the maker has', () => {
     expect(makerViewOf({ ...unknownMaker(maker), admission: 'ADMITTED' }, position)).toEqual({
       type: 'MakerView',
       maker,

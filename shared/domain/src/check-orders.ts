@@ -4,7 +4,7 @@ import type { Admission } from './maker.js';
 import { type Order, orderToBody } from './order.js';
 import type { Refusal } from './verdict.js';
 
-/** An order of a request with what ingress has proved of it. */
+/** An order of a request, with what ingress has proved about it. */
 export interface ProvenOrder {
   readonly order: Order;
   readonly orderHash: Hex;
@@ -14,8 +14,8 @@ export interface ProvenOrder {
 }
 
 /**
- * The terms that no chain and no clock can change: anyone may fill, both amounts above zero, two different tokens, and
- * none of the addresses that stand for the native coin as the taking token.
+ * Checks the terms that no chain and no clock can change. Anyone may fill the order, both amounts are above zero, and
+ * the tokens differ. The taking token is none of the addresses that stand for the native coin.
  */
 export function checkTerms(orders: readonly Order[]): Refusal | undefined {
   return firstRefusal(orders, (order, index) => {
@@ -42,7 +42,7 @@ export function isNativeCoin(token: Address): boolean {
   return token === ZERO_ADDRESS || token === `0x${'e'.repeat(40)}`;
 }
 
-/** Only an admitted maker places orders. */
+/** Refuses orders of makers that are not admitted. */
 export function checkAdmission(
   orders: readonly Order[],
   admissionOf: (maker: Address) => Admission,
@@ -57,9 +57,9 @@ export function checkAdmission(
 }
 
 /**
- * An order must not be dead on arrival: expired, or cancelled by a nonce that has moved on.
+ * Refuses orders that are expired, or cancelled by a higher nonce of their maker.
  * @param nowSeconds the server's clock
- * @param nonceOf the maker's nonce as last seen on the chain, undefined where it was never read
+ * @param nonceOf the maker's nonce as last seen on the chain, undefined if never read
  */
 export function checkTimeliness(
   orders: readonly Order[],
@@ -80,7 +80,7 @@ export function checkTimeliness(
   });
 }
 
-/** The same order twice in one request. */
+/** Refuses an order that comes twice in one request. */
 export function checkRepeats(orderHashes: readonly Hex[]): Refusal | undefined {
   const seen = new Map<Hex, number>();
   return firstRefusal(orderHashes, (orderHash, index) => {
@@ -91,7 +91,7 @@ export function checkRepeats(orderHashes: readonly Hex[]): Refusal | undefined {
   });
 }
 
-/** The facts of an accepted request, in its order. */
+/** The facts of an accepted request, in the order of the request. */
 export function submittedFacts(orders: readonly ProvenOrder[], acceptedAtMs: number, cause: Cause): OrderSubmitted[] {
   return orders.map(({ order, orderHash, signature, byWallet }) => ({
     type: 'OrderSubmitted',
@@ -107,7 +107,7 @@ export function submittedFacts(orders: readonly ProvenOrder[], acceptedAtMs: num
 
 /**
  * The fact that a maker cancelled an order through the service.
- * @param expiresAtSeconds when the order expires, as `boundedSeconds` has it
+ * @param expiresAtSeconds when the order expires, as `boundedSeconds` returns it
  */
 export function cancelledFact(maker: Address, orderHash: Hex, expiresAtSeconds: number, cause: Cause): OrderCancelled {
   return { type: 'OrderCancelled', maker, orderHash, expiresAtSeconds, cause };

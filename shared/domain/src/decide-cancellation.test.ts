@@ -23,7 +23,7 @@ const open: HashStanding = { remembered: 'ACCEPTED', order: { ...amounts, remain
 const filled: HashStanding = { remembered: 'ACCEPTED', order: amounts };
 const inFlight: HashStanding = { inFlight: { expiresAtSeconds: amounts.expiresAtSeconds } };
 
-/** What is answered, and what is stored: charges with what they leave, and how many orders and marks. */
+/** Tells the answer and what is stored: charges with what they leave, and the numbers of marks and orders. */
 function told({ refusal, decisions }: Verdict): string {
   const charges = decisions.flatMap((one) => (one.kind === 'charge' ? [`${one.of} ${one.tokens.left}`] : []));
   const marks = decisions.filter(({ kind }) => kind === 'mark').length;
@@ -105,7 +105,7 @@ describe('cancellations', () => {
   });
 });
 
-test('cancellations of several makers can be sent again when all budgets hold theirs', () => {
+test('cancellations of several makers can be sent again once all budgets allow them', () => {
   const slow = { maker: addressOf(2), partition: 3, budget: { ratePerSecond: 1, burst: 5 } };
   const hashes = [...cancelOf(1, 2), ...[11, 12, 13].map((number) => ({ ...slow, orderHash: hashOf(number) }))];
   const spent = { cancels: { left: 0, atMs: NOW_MS } };
@@ -129,7 +129,7 @@ describe('a cancellation of all orders', () => {
   const marked = ({ decisions }: Verdict) =>
     decisions.flatMap((one) => (one.kind === 'mark' ? [Number(one.orderHash)] : []));
 
-  test('costs as much as a hundred, and marks itself and the orders that it means', () => {
+  test('costs as much as a hundred, and marks itself and the orders in its scope', () => {
     expect(told(all({}))).toBe('stored, cancels 900, 3 marks, 0 placed');
     expect(marked(all({}))).toEqual([99, 1, 2]);
     expect(marked(all({ making: a }))).toEqual([99, 1]);
@@ -137,7 +137,7 @@ describe('a cancellation of all orders', () => {
     expect(told(all({}, 99))).toBe('rate_limited undefined, 0 marks, 0 placed');
   });
 
-  test('marks no order that another request of the same reading cancels', () => {
+  test('marks no order that an earlier request has already marked', () => {
     const request = {
       kind: 'cancel-all',
       lastsMs: 9,
@@ -206,7 +206,7 @@ describe('a replacement', () => {
     expect(told(replace(standing))).toBe(expected);
   });
 
-  test('names what is left, and is stored only where that is so', () => {
+  test('states what is left, and is stored only if that is true', () => {
     const remaining = 40n;
     const expected = [
       { orderHash: hashOf(2) },
@@ -239,7 +239,7 @@ describe('a replacement', () => {
     expect([index, pointer]).toEqual([undefined, '/remainingMakingAmount']);
   });
 
-  test('stored once, is not stored again over what it leaves', () => {
+  test('that is stored once is not stored again', () => {
     const standing = draftOf(of(open, open, { open: 2, inFlight: 0 }));
     applyDecisions(standing, replace(standing).decisions, NOW_MS);
     expect(standing.makers.get(addressOf(1))).toMatchObject({ open: 0, inFlight: 1 });

@@ -15,7 +15,7 @@ import {
 } from './standing.js';
 import { type Refusal, refused, unavailable, type Verdict } from './verdict.js';
 
-/** A hash that a maker cancels, where the maker's facts are, and the maker's budget of cancellations. */
+/** A hash that a maker cancels, with the partition of the maker's facts and the maker's budget of cancellations. */
 export interface CancelledHash {
   readonly maker: Address;
   readonly partition: number;
@@ -23,33 +23,33 @@ export interface CancelledHash {
   readonly budget: Budget;
 }
 
-/** Cancellations whose signatures are proved, each hash once. All of them are stored, or none. */
+/** Cancellations with proven signatures, each hash once. All of them are stored, or none. */
 export interface Cancellation {
   readonly kind: 'cancellation';
   readonly lastsMs: number;
-  /** In the order of the request. */
+  /** Listed in the order of the request. */
   readonly hashes: readonly CancelledHash[];
-  /** Hashes that nobody is known to have placed, with their maker's budget of orders: each may be kept for good. */
+  /** Hashes that nobody is known to have placed, with the maker's budget of orders. Each may be kept forever. */
   readonly unplaced: readonly (CancelledHash & { readonly ordersBudget: Budget })[];
   readonly rememberedMax: number;
 }
 
-/** Cancels open orders of a maker and places others in their stead, all or nothing. */
+/** Cancels open orders of a maker and places others instead, all or nothing. */
 export interface Replacement {
   readonly kind: 'replacement';
   readonly placement: Placement;
   /** Each hash once, in the order of the request. */
   readonly cancels: readonly CancelledHash[];
   /**
-   * What each item of the request expects to be left of its order, or what it expects to be left of all of them
-   * together; all of what they sell where it does not say.
+   * The amount that the request expects to be left: of each item's order, or of all orders together. If it does not
+   * say, it expects all that they sell.
    */
   readonly expected:
     | readonly { readonly orderHash: Hex; readonly remaining?: bigint | undefined }[]
     | { readonly ofAll: bigint | undefined };
 }
 
-/** Takes back all open orders of a maker. */
+/** Cancels all open orders of a maker. */
 export interface CancelAll {
   readonly kind: 'cancel-all';
   readonly lastsMs: number;
@@ -57,14 +57,14 @@ export interface CancelAll {
   readonly maker: Address;
   readonly partition: number;
   readonly scope: Cutoff;
-  /** Names it, so that a list waits for it. */
+  /** The mark of the request in flight, which a list waits for. */
   readonly mark: Hex;
 }
 
 /** A cutoff is kept for minutes: the budget bounds how many a maker can have. */
 export const CANCEL_ALL_COST = 100;
 
-/** Charges the budgets of cancellations, and marks the orders: they do not count as open any more. */
+/** Charges the budgets of cancellations and marks the orders, which no longer count as open. */
 export function decideCancellation(standing: Standing, request: Cancellation, nowMs: number): Verdict {
   const unplaced = markUnplaced(standing, request, nowMs);
   if (unplaced.refusal !== undefined) return unplaced;
@@ -81,14 +81,14 @@ function markOf({ maker, partition, orderHash }: CancelledHash, untilMs: number)
   return { kind: 'mark', maker, partition, orderHash, untilMs };
 }
 
-/** Charges the makers in the order of their addresses, all or none. */
+/** Charges the makers by ascending address, all or none. */
 function chargeCancels(standing: Standing, hashes: readonly CancelledHash[], nowMs: number, cost = 1): Verdict {
   const budgets = new Map(hashes.map(({ maker, budget }) => [maker, budget]));
   const owners = [...budgets]
     .map(([maker, budget]) => ({ maker, budget }))
     .sort((a, b) => (a.maker < b.maker ? -1 : 1));
   const spent = owners.map(({ maker, budget }) => {
-    // A salt may name more orders than a full budget holds: a maker can always cancel.
+    // Charge at most a full budget: a salt may name more orders, and a maker can always cancel.
     const count = Math.min(cost * hashes.filter((hash) => hash.maker === maker).length, Math.max(cost, budget.burst));
     return { maker, budget, count, ...spend(makerOf(standing, maker).cancels, budget, count, nowMs) };
   });
@@ -114,8 +114,8 @@ function chargeCancels(standing: Standing, hashes: readonly CancelledHash[], now
 }
 
 /**
- * Charges cancellations of hashes that nobody has placed like orders, and holds them to what may be remembered. What is
- * remembered or on its way already costs nothing.
+ * Charges cancellations of hashes that nobody has placed as if they were orders, and limits how many may be remembered.
+ * Hashes that are remembered or in flight already cost nothing.
  */
 function markUnplaced(standing: Standing, { unplaced, lastsMs, rememberedMax }: Cancellation, nowMs: number): Verdict {
   const decisions: Decision[] = [];
@@ -135,7 +135,7 @@ function markUnplaced(standing: Standing, { unplaced, lastsMs, rememberedMax }: 
       return { decisions: chargesOf(decisions), refusal: refuseUnplaced(budget, spent.left, count), left, ofClient: 0 };
     decisions.push({ kind: 'charge', maker, of: 'orders', tokens: spent });
     if (count > 0 && remembered + onTheirWay + count > rememberedMax) {
-      const refusal = refuseAsRemembered(`at most ${rememberedMax} of the maker are`);
+      const refusal = refuseAsRemembered(`the maker's limit is ${rememberedMax}`);
       return { decisions: chargesOf(decisions), refusal, left, ofClient: 0 };
     }
     decisions.push(...own.map((hash) => markOf(hash, nowMs + lastsMs)));
@@ -147,11 +147,10 @@ function chargesOf(decisions: readonly Decision[]): Decision[] {
   return decisions.filter(({ kind }) => kind === 'charge');
 }
 
-const AS_REMEMBERED =
-  'a cancellation of an order that nobody has placed, as far as is known now, is remembered like an order';
-const WAYS_OUT = 'nothing was cancelled. Cancel-all takes back all open orders';
+const AS_REMEMBERED = 'a cancellation of an unknown order is remembered like an order';
+const WAYS_OUT = 'nothing was cancelled. Use cancel-all to cancel all open orders';
 
-/** Refuses cancellations of hashes that nobody has placed, of which a budget of orders does not hold so many. */
+/** Refuses cancellations of hashes that nobody has placed, if the budget of orders does not hold that many. */
 export function refuseUnplaced(budget: Budget, left: number, count: number) {
   if (count > budget.burst) return refuseAsRemembered(`the maker's budget holds ${budget.burst} when full`);
   const why = `the maker's budget of ${budget.ratePerSecond} orders per second is spent`;
@@ -159,12 +158,12 @@ export function refuseUnplaced(budget: Budget, left: number, count: number) {
   return { code: 'rate_limited', detail: `${AS_REMEMBERED}, and ${why}: ${WAYS_OUT}`, retryAfterMs } as const;
 }
 
-/** Likewise, where too many are remembered. */
+/** Like `refuseUnplaced`, if too many are remembered. */
 export function refuseAsRemembered(why: string) {
   return { code: 'too_many_orders', detail: `${AS_REMEMBERED}, and ${why}: ${WAYS_OUT}` } as const;
 }
 
-/** Charges a cancellation of all orders, and marks those that are open. */
+/** Charges a cancellation of all orders, and marks the open ones. */
 export function decideCancelAll(standing: Standing, request: CancelAll, nowMs: number): Verdict {
   const { maker, partition, mark, scope, lastsMs, budget } = request;
   const own = { maker, partition, orderHash: mark, budget };
@@ -185,8 +184,8 @@ export function decideCancelAll(standing: Standing, request: CancelAll, nowMs: n
 }
 
 /**
- * Decides about a replacement: each order to be cancelled has to be open with what is expected to be left of it, and no
- * other request may cancel it. The new orders are judged by what its cancellations leave.
+ * Decides about a replacement. Each order to cancel must be open with the expected amount left, and no other request
+ * may be cancelling it. The new orders are judged as if the old ones were cancelled.
  */
 export function decideReplacement(standing: Standing, request: Replacement, nowMs: number): Verdict {
   const { cancels, placement } = request;
@@ -216,7 +215,7 @@ export function decideReplacement(standing: Standing, request: Replacement, nowM
   return { ...placed, decisions: [...written, ...placed.decisions] };
 }
 
-/** Finds an order, or all of them together, of which another amount is left than is expected. */
+/** Finds an order whose remaining amount is not the expected one, or judges the sum for all. */
 function findChanged(standing: Standing, { cancels, expected }: Replacement): Refusal | undefined {
   if ('ofAll' in expected) {
     const orders = cancels.flatMap(({ orderHash }) => hashOf(standing, orderHash).order ?? []);

@@ -32,7 +32,7 @@ function instruct(standing: Parameters<typeof decide>[0], instruction: Instructi
   return decide(standing, { ...request, instruction, isRepeat }, NOW_MS);
 }
 
-test('of one subject the newest counts, and a key that is revoked counts no more', () => {
+test('the newest instruction on a subject counts, and a revoked key no longer counts', () => {
   const draft = draftOf(standingOf());
   const given: readonly [Instruction, string][] = [
     [beat(9, 10), 'taken'],
@@ -44,9 +44,9 @@ test('of one subject the newest counts, and a key that is revoked counts no more
     [beat(6, 11, first), 'taken'],
     [beat(5, 10, second), 'superseded 6'],
     [beat(4, 12, second), 'taken'],
-    // The time of a switch by a revoked key counts no more.
+    // The time of a switch by a revoked key no longer counts.
     [keys([first], 11), 'taken'],
-    // The same keys, of which others may read.
+    // The same keys, but others may read.
     [{ ...keys([first], 11), terms: { keys: [first], listKeys: [first] } }, 'superseded undefined'],
     [beat(3, 13, second), 'unavailable'],
     [beat(2, 12), 'taken'],
@@ -64,7 +64,7 @@ test('of one subject the newest counts, and a key that is revoked counts no more
   expect(outcomes).toEqual(given.map(([, expected]) => expected));
 });
 
-test('as many tokens as are allowed may have a cap, and one that is removed takes no place', () => {
+test('only so many tokens may have a cap, and a removed cap takes no place', () => {
   const instructions = Array.from({ length: FILL_CAPS_MAX }, (_, n) => cap(`0x${n}`, '0x1', 10));
   const full = standingOf({ instructions });
   expect(instruct(full, cap('0xff', '0x1', 11)).refusal).toMatchObject({ code: 'invalid_request', pointer: '/token' });
@@ -74,7 +74,7 @@ test('as many tokens as are allowed may have a cap, and one that is removed take
   expect(instruct(removed, cap('0xff', '0x1', 11)).refusal).toBeUndefined();
 });
 
-test('what is folded counts too; a repeat asks alone, and nobody knows where rows may be lost', () => {
+test('folded instructions count too, a repeat stores nothing, and nothing is known if rows may be lost', () => {
   const folded = standingOf({ exits: { ...noExits, cancelAt: 7, switchIssuedAtMs: 20 } });
   expect(instruct(folded, beat(1, 19)).refusal).toMatchObject({ counts: { cancelAt: 7, issuedAtMs: 20 } });
   expect(instruct(folded, beat(7, 20), true)).toMatchObject({ decisions: [], isKnown: true, left: { remaining: [5] } });

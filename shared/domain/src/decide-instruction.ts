@@ -5,23 +5,23 @@ import type { Budget } from './standing.js';
 import { type Instruction, isSpent, makerOf, retryAfterMsOf, type Standing, spend } from './standing.js';
 import { unavailable, type Verdict } from './verdict.js';
 
-/** A standing instruction that is to count from now on. */
+/** A request to make a standing instruction count from now on. */
 export interface Instructing {
   readonly kind: 'instruction';
   readonly lastsMs: number;
   readonly budget: Budget;
   readonly maker: Address;
   readonly partition: number;
-  /** Names it, so that a list waits for it. */
+  /** The mark of the request in flight, which a list waits for. */
   readonly mark: Hex;
   readonly instruction: Instruction;
-  /** It was taken before: whether it still counts is all that is asked. */
+  /** The instruction was taken before. The request only asks whether it still counts. */
   readonly isRepeat: boolean;
 }
 
 type Counting = Pick<Instruction, 'subject' | 'issuedAtMs' | 'terms'>;
 
-/** Decides whether an instruction counts, by those that are folded or on their way. Charges and marks one that does. */
+/** Decides whether an instruction counts, given those that are folded or in flight. Charges and marks one that does. */
 export function decideInstruction(standing: Standing, request: Instructing, nowMs: number): Verdict {
   const { maker, partition, mark, budget, instruction, isRepeat, lastsMs } = request;
   const own = makerOf(standing, maker);
@@ -62,16 +62,16 @@ function refuseInstruction(
   const counting = all.get(asked.subject);
   if (counting !== undefined && isBehind(asked, counting)) {
     const detail =
-      'nothing was changed: `counts` was issued later, or at the same time; sign anew, with a later issuedAtMs';
+      'nothing was changed: `counts` was issued later, or at the same time; sign again, with a later issuedAtMs';
     return { code: 'superseded', detail, counts: { ...counting.terms, issuedAtMs: counting.issuedAtMs } };
   }
   const others = [...all.values()].filter(({ subject, terms }) => subject !== asked.subject && isCap(terms));
   if (!isCap(asked.terms) || others.length < FILL_CAPS_MAX) return undefined;
-  const detail = `is one more than the ${FILL_CAPS_MAX} tokens that may have a cap: remove another cap first, by amount 0`;
+  const detail = `is one more than the ${FILL_CAPS_MAX} tokens that may have a cap: first remove another cap, with amount 0`;
   return { code: 'invalid_request', pointer: '/token', detail };
 }
 
-/** Of one subject the newest counts, and not the time of a switch by a key that is revoked. */
+/** Keeps the newest instruction of each subject. Ignores the time of a switch whose key was revoked. */
 function standingOf(folded: Partial<Exits>, marked: readonly Instruction[]): ReadonlyMap<string, Counting> {
   const { cancelAt, switchIssuedAtMs, switchKey, cancelKeys, readKeys, keysIssuedAtMs, caps } = {
     ...noExits,

@@ -17,7 +17,7 @@ const accepted: HashStanding = { remembered: 'ACCEPTED' };
 const expired = numbered(9, { expiresAt: BigInt(NOW_MS / 1000) });
 const byOther = (number: number) => numbered(number, { maker: addressOf(2) });
 
-/** The answer, what is left of the maker's budget where it is charged, and what the client's address is charged. */
+/** Tells the answer, what is left of the maker's budget if charged, and what the client's address is charged. */
 function judge(standing: Standing, request: Placement): string {
   const { refusal, decisions, ofClient } = decide(standing, request, NOW_MS);
   const charge = decisions.find(({ kind }) => kind === 'charge');
@@ -154,7 +154,7 @@ describe('orders', () => {
     });
   });
 
-  test('of several makers can be sent again when all budgets hold theirs', () => {
+  test('of several makers can be sent again once all budgets allow them', () => {
     const own = { orders: { left: 0, atMs: NOW_MS } };
     const makers = new Map([1, 2].map((number) => [addressOf(number), { ...newMaker, ...own }]));
     const orders = [numbered(1), ...[2, 3, 4].map((number) => numbered(number, { maker: addressOf(2) }))];
@@ -162,7 +162,7 @@ describe('orders', () => {
     expect(refusal).toMatchObject({ code: 'rate_limited', index: 0, retryAfterMs: 1_500 });
   });
 
-  test('are not decided about where rows may be lost, and not for a request from before that', () => {
+  test('are refused while rows may be lost, and if their request came before the rows were trusted', () => {
     const untrusted = { code: 'unavailable', cause: 'untrusted' };
     for (const trustedSinceMs of [undefined, NOW_MS - 10])
       expect(decide(standingOf({}, [], { trustedSinceMs }), placementOf([numbered(1)]), NOW_MS).refusal).toMatchObject(
@@ -172,7 +172,7 @@ describe('orders', () => {
     expect(judge(standingOf({}, [], since), placementOf([numbered(1)]))).toBe('placed 1 left 4');
   });
 
-  test('whose request was received too long ago are not placed: a note may be forgotten by then', () => {
+  test('are not placed if their request is too old: a note may be forgotten by then', () => {
     const aged = (ageMs: number) => judge(standingOf(), placementOf([numbered(1)], { receivedAtMs: NOW_MS - ageMs }));
     expect([aged(REQUEST_AGE_MS_MAX), aged(REQUEST_AGE_MS_MAX + 1)]).toEqual([
       'placed 1 left 4',
@@ -180,7 +180,7 @@ describe('orders', () => {
     ]);
   });
 
-  test('after Valid-Until are refused, and known ones first; only what was stored is known', () => {
+  test('after Valid-Until are refused, and stored ones are reported as duplicates', () => {
     const late = (hash: HashStanding) =>
       judge(standingOf({}, [[1, hash]]), placementOf([numbered(1)], { validUntilMs: NOW_MS - 1 }));
     expect(
@@ -189,7 +189,7 @@ describe('orders', () => {
     expect(judge(standingOf(), placementOf([numbered(1)], { validUntilMs: NOW_MS }))).toBe('placed 1 left 4');
   });
 
-  test('below the nonce of the feed are untimely, for its maker alone', () => {
+  test('below the nonce of the feed are refused, for that maker alone', () => {
     const makers = [1, 2].map((n) => ({ ...placing, maker: addressOf(n), budget, nonce: n === 1 ? 6n : undefined }));
     const request = placementOf([byOther(2), numbered(1)], { makers });
     expect(judge(standingOf(), request)).toBe('order_cancelled 1 left 4 client 1');

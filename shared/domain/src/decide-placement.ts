@@ -17,13 +17,13 @@ import {
 import type { Refusal } from './verdict.js';
 import { refused, unavailable, type Verdict } from './verdict.js';
 
-/** A maker of a request with the limits that count for it. */
+/** A maker of a request, with the limits that apply to the request. */
 export interface PlacingMaker {
   readonly maker: Address;
   readonly partition: number;
   readonly budget: Budget;
   readonly openOrdersMax: number;
-  /** As the feed of makers has it, which may be ahead of the rows. */
+  /** The nonce from the feed of makers, which may be ahead of the rows. */
   readonly nonce: bigint | undefined;
 }
 
@@ -31,29 +31,29 @@ export interface PlacingMaker {
 export interface Placement {
   readonly kind: 'placement';
   readonly receivedAtMs: number;
-  /** The append that follows has ended this long after the decision. */
+  /** The append that follows has ended by this long after the decision. */
   readonly lastsMs: number;
   readonly validUntilMs: number | undefined;
-  /** In the order of their addresses. */
+  /** Sorted by address. */
   readonly makers: readonly PlacingMaker[];
   readonly orders: readonly Pick<ProvenOrder, 'order' | 'orderHash'>[];
-  /** Hashes of a maker that may be remembered. */
+  /** How many hashes of a maker may be remembered. */
   readonly rememberedMax: number;
 }
 
-/** Whoever is behind another request with the same hash may send its own again then: an append ends within seconds. */
+/** Retry after this if another request with the same hash is in flight: an append ends within seconds. */
 export const IN_FLIGHT_RETRY_MS = 2_000;
-/** A request that was received earlier is not placed: a note that its hash is unknown may be forgotten by then. */
+/** An older request is not placed: a note that its hash is unknown may be forgotten by then. */
 export const REQUEST_AGE_MS_MAX = 25_000;
-/** A note that a hash is unknown is kept for longer than a request that was received before it may take. */
+/** How long a note that a hash is unknown is kept: longer than any request received before the note may take. */
 export const NOTE_MS = REQUEST_AGE_MS_MAX + 5_000;
 
-const ACCEPTED_BEFORE = 'the order was accepted before: a hash is accepted once';
+const ACCEPTED_BEFORE = 'the order was accepted before: a hash is accepted only once';
 
 /**
- * Decides about a request to place orders. Check by check over all orders, and in each the lowest index first: rate,
- * timeliness, duplicates, notes, the nonce by the rows, open and remembered orders. What anybody can repeat, an order
- * that is untimely or whose hash is known, is charged to the address that sends it, and the others to their makers.
+ * Decides about a request to place orders. Each check goes over all orders, lowest index first, before the next check:
+ * rate, timeliness, duplicates, notes, the nonce by the rows, open and remembered orders. Anybody can repeat an order
+ * that is untimely or whose hash is known, so the sender's address pays for those. Makers pay for the others.
  * `unavailable`, `rate_limited` and orders beyond what a budget holds charge no maker.
  */
 export function decidePlacement(standing: Standing, request: Placement, nowMs: number): Verdict {
@@ -117,7 +117,7 @@ function placeAll({ makers, orders, lastsMs }: Placement, nowMs: number): Decisi
   }));
 }
 
-/** Anybody can send it again, also while its first request is on its way. */
+/** True if anybody can send the order again, also while its first request is in flight. */
 function isKnown({ remembered, inFlight }: HashStanding): boolean {
   return remembered !== undefined || inFlight !== undefined;
 }
@@ -126,7 +126,10 @@ function isAccepted({ remembered }: HashStanding): boolean {
   return remembered === 'ACCEPTED' || remembered === 'UNFOLDED';
 }
 
-/** Refuses orders whose `Valid-Until` has passed, or the first that was accepted before. @param accepted of each */
+/**
+ * Refuses orders whose `Valid-Until` has passed, or the first that was accepted before.
+ * @param accepted whether each order was accepted
+ */
 export function refuseLate(accepted: readonly boolean[]): Refusal {
   const detail =
     'this request stored nothing: by the clock of the service the time that Valid-Until names has passed. ' +
@@ -142,15 +145,15 @@ export function refuseAccepted(accepted: readonly boolean[]): Refusal | undefine
 
 interface Charged {
   readonly decisions: readonly Decision[];
-  /** What each maker's budget holds, in their order, without the charge and with it. */
+  /** The whole orders that each maker's budget holds: `before` without the charge, `after` with it. */
   readonly before: readonly number[];
   readonly after: readonly number[];
   readonly refusal?: Refusal & { readonly at: Placement['orders'][number] };
 }
 
 /**
- * Charges makers for orders of unknown hashes. Refuses the first one that a budget does not hold; the request can be
- * sent again when all budgets hold theirs.
+ * Charges makers for orders of unknown hashes. Refuses the first order that a budget does not hold. The refusal tells
+ * when all budgets will hold the whole request.
  */
 function chargeOrders(
   standing: Standing,
@@ -191,7 +194,7 @@ function refuseBudget(budget: Budget, isTooLarge: boolean): Refusal {
   return { code: 'rate_limited', detail };
 }
 
-/** @returns `isFree` where anybody can repeat the refused order: its maker is not charged */
+/** @returns `isFree` if anybody can repeat the refused order, so its maker is not charged */
 function refuseHashes(
   standing: Standing,
   { orders, receivedAtMs }: Placement,
@@ -210,12 +213,12 @@ function refuseHashes(
   if (duplicate >= 0) return { refusal: { code: 'duplicate', detail: ACCEPTED_BEFORE, index: duplicate } };
   const told = hashes.findIndex(({ notedUntilMs = -1 }) => notedUntilMs >= receivedAtMs);
   if (told >= 0) {
-    const detail = 'the order was cancelled while this request was on its way: post it again if it is to be placed';
+    const detail = 'the order was cancelled while this request was on its way: post it again to place it';
     return { refusal: { code: 'order_cancelled', detail, index: told } };
   }
   const passed = orders.findIndex(({ order }) => order.nonce < makerOf(standing, order.maker).nonce);
   if (passed < 0) return undefined;
-  const detail = "the maker's nonce is above that of the order: it is cancelled";
+  const detail = "the order is cancelled: the maker's nonce is above its nonce";
   const refusal = { code: 'order_cancelled', index: passed, pointer: '/order/nonce', detail } as const;
   return { refusal, isFree: true };
 }
@@ -245,7 +248,7 @@ function refuseBeyond(standing: Standing, { makers, orders, rememberedMax }: Pla
   return refusal;
 }
 
-/** What has expired by the clock here, and not yet by that of the rows, takes no place. */
+/** Counts open orders. Those expired by this clock, though not yet by the clock of the rows, take no room. */
 function countOpen(
   { open, inFlight, expired }: Pick<MakerStanding, 'open' | 'inFlight' | 'expired'>,
   count: number,
@@ -261,7 +264,7 @@ function refuseOpen(openOrdersMax: number, open: number): Refusal {
 
 function refuseRemembered(rememberedMax: number, remembered: number): Refusal {
   const detail =
-    `${remembered} order hashes of the maker are remembered, at most ${rememberedMax} are: use shorter ` +
+    `${remembered} order hashes of the maker are remembered, and the limit is ${rememberedMax}: use shorter ` +
     'expiries, or raise the nonce with cancelAllOrders, after which older orders need not be remembered';
   return { code: 'too_many_orders', detail };
 }

@@ -28,7 +28,7 @@ type DrawnOrder = typeof order extends fc.Arbitrary<infer T> ? T : never;
 const orders = fc.array(order, { minLength: 1, maxLength: 4 });
 const numbers = fc.uniqueArray(fc.nat(HASHES - 1), { minLength: 1, maxLength: 3 });
 
-/** A request, as it is asked at a time. */
+/** A request, before its times are set. */
 const drawn = fc.oneof(
   fc.record({ kind: fc.constant('place' as const), orders, ageMs: fc.constantFrom(0, 10, 30_000) }),
   fc.record({ kind: fc.constant('cancel' as const), numbers, isUnplaced: fc.boolean() }),
@@ -114,7 +114,7 @@ const standings: fc.Arbitrary<Standing> = fc
 
 type Written = { readonly decisions: readonly Decision[]; readonly nowMs: number };
 
-/** No more is taken from a budget within any time than its burst and what fills meanwhile. */
+/** Expects that no span of time takes more from a budget than its burst and what fills meanwhile. */
 function expectWithinBudget(written: readonly Written[], maker: Address): void {
   const placed = written.flatMap(({ decisions, nowMs }) =>
     decisions.flatMap((one) => (one.kind === 'place' && one.maker === maker ? [nowMs] : [])),
@@ -143,7 +143,7 @@ function expectSound(draft: Draft, decisions: readonly Decision[], isRefused: bo
   }
 }
 
-test('whatever is asked, a hash is placed once, no budget or limit is exceeded, and what is refused stores nothing but charges', () => {
+test('whatever is asked, a hash is placed once, no limit is exceeded, and a refusal stores only charges', () => {
   fc.assert(
     fc.property(standings, fc.array(fc.tuple(drawn, fc.nat(1_500)), { maxLength: 40 }), (standing, asked) => {
       const draft = draftOf(standing);

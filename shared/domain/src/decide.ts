@@ -11,11 +11,11 @@ import { decidePlacement, type Placement } from './decide-placement.js';
 import type { Standing } from './standing.js';
 import type { Verdict } from './verdict.js';
 
-/** What is asked about orders, parsed and its signatures proved. */
+/** A parsed request about orders, with proven signatures. */
 export type DecidedRequest = Placement | Cancellation | Replacement | CancelAll | Instructing;
 
 /**
- * Decides about a request, by what was read. Every rule about a request that needs more than the request is here.
+ * Decides about a request from what was read. It holds every rule about a request that needs more than the request.
  * @param nowMs the time of the standing, in milliseconds since 1970: the clock of the store, not that of a process
  */
 export function decide(standing: Standing, request: DecidedRequest, nowMs: number): Verdict {

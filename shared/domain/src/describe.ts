@@ -14,8 +14,8 @@ import { type RoutingRules, routableUntilSeconds } from './open-order.js';
 import { orderToBody } from './order.js';
 
 /**
- * The part of a listed record that never changes, serialised once:
- * `{"order":{…},"orderHash":"0x…","signature":"0x…"`, to be closed by `recordEnd`.
+ * The part of a listed record that never changes, serialised once: `{"order":{…},"orderHash":"0x…","signature":"0x…"`.
+ * Close it with `recordEnd`.
  */
 export function recordStart({
   order,
@@ -25,13 +25,13 @@ export function recordStart({
   return JSON.stringify({ order: orderToBody(order), orderHash, signature }).slice(0, -1);
 }
 
-/** What a listed record says beside its status. */
+/** The details that a listed record gives beside its status. */
 export interface RecordDetails {
   /** Unix seconds. */
   readonly routableUntil?: number;
-  /** Of the making amount; left out while nothing of the order is filled. */
+  /** The remaining making amount. Left out while nothing of the order is filled. */
   readonly remaining?: bigint | undefined;
-  /** As of the order. */
+  /** The order's `cappedUntil`. */
   readonly cappedUntil?: number;
 }
 

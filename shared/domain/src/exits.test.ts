@@ -11,7 +11,7 @@ const addressOf = (byte: string): Address => `0x${byte.repeat(20)}`;
 const maker = addressOf('a1');
 const [usd, eur, won] = [addressOf('b2'), addressOf('c3'), addressOf('d4')];
 const cause = { kind: 'request', requestId: 'r' } as const;
-/** Seconds since the start of the test, as milliseconds since 1970. */
+/** When the test starts, in seconds since 1970. */
 const START = 1_700_000_000;
 const ms = (seconds: number) => (START + seconds) * 1000;
 
@@ -49,11 +49,11 @@ describe('a maker who cancels all', () => {
     expect(openAfter(...orders, cancelled(2, { making: usd, taking: eur }))).toEqual([2, 3]);
   });
 
-  test('takes back what was accepted by then, to the millisecond', () => {
+  test('takes back the orders accepted by the named time, to the millisecond', () => {
     expect(openAfter(submitted(1, 2), submitted(2, 2.001), cancelled(2))).toEqual([2]);
   });
 
-  test('is remembered for minutes, and one memory for each pair of tokens', () => {
+  test('is remembered for minutes, once for each pair of tokens', () => {
     const at = (seconds: number) => ({ seconds: START + seconds });
     const first = addCutoff(noExits, { untilMs: ms(1) }, at(1));
     const second = addCutoff(first, { making: usd, untilMs: ms(60) }, at(60));
@@ -66,14 +66,14 @@ describe('a maker who cancels all', () => {
 });
 
 describe("a maker's switch", () => {
-  test('cancels all orders that were accepted by then, once the clock gets there', () => {
+  test('cancels all orders accepted by its time, once the clock gets there', () => {
     const orders = [submitted(1, 1), submitted(2, 10), submitted(3, 11)];
     expect(openAfter(beat(10, 0), ...orders, mined(9))).toEqual([1, 2, 3]);
     expect(openAfter(beat(10, 0), ...orders, mined(10))).toEqual([3]);
     expect(openAfter(...orders, mined(1), beat(10, 0), mined(12))).toEqual([3]);
   });
 
-  test('that has fired holds for orders that come late, also after a newer one', () => {
+  test('that has fired also cancels orders that come late, even after a newer switch', () => {
     const fired = [beat(10, 0), mined(10)];
     expect(openAfter(...fired, submitted(1, 9), submitted(2, 11))).toEqual([2]);
     expect(openAfter(...fired, beat(30, 11), submitted(1, 9), submitted(2, 11), mined(29))).toEqual([2]);
@@ -91,7 +91,7 @@ describe('a key that may cancel', () => {
   });
   const orders = [submitted(1, 1)];
 
-  test('moves the switch while it is one, and not before or after that', () => {
+  test('moves the switch while it is named, not before and not after', () => {
     expect(openAfter(beatBy(usd, 10, 0), ...orders, mined(10))).toEqual([1]);
     expect(openAfter(keys([usd], 0), beatBy(usd, 10, 1), ...orders, mined(10))).toEqual([]);
     expect(openAfter(keys([usd], 0), keys([eur], 1), beatBy(usd, 10, 2), ...orders, mined(10))).toEqual([1]);
@@ -103,12 +103,12 @@ describe('a key that may cancel', () => {
     expect(openAfter(...byKey, keys([eur], 1), ...orders, mined(10))).toEqual([]);
     expect(openAfter(...byKey, keys([eur], 1), beat(undefined, 2), ...orders, mined(10))).toEqual([1]);
     expect(openAfter(...byKey, keys([eur], 1), beatBy(eur, undefined, 2), ...orders, mined(10))).toEqual([1]);
-    // A key that stays has set it: its time counts.
+    // The key that set the switch stays, so its time counts.
     expect(openAfter(...byKey, keys([usd], 1), beat(undefined, 2), ...orders, mined(10))).toEqual([]);
   });
 });
 
-test('the newest keys that may cancel show to those who follow the makers', () => {
+test('followers of the makers see the newest keys that may cancel', () => {
   const keys = (named: readonly Address[], issuedIn: number, readers: ReadKeys = {}): MakerEvent => {
     return { type: 'CancelKeysSet', maker, keys: [...named], ...readers, issuedAtMs: ms(issuedIn), cause };
   };

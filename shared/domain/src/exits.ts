@@ -5,22 +5,22 @@ import type { FillCap } from './fill-caps.js';
 import type { LogClock } from './log-clock.js';
 import type { OpenOrder } from './open-order.js';
 
-/** The maker has cancelled all orders of these tokens that were accepted by then. A token left out stands for any. */
+/** The maker has cancelled all orders of these tokens that were accepted by then. A missing token stands for any. */
 export type Cutoff = Pick<OrdersCancelled, 'making' | 'taking' | 'untilMs'>;
 
-/** How a maker takes all its orders back, whether they are open or on their way, and what withholds them. */
+/** How a maker cancels all its orders, open or in flight, and what withholds them from the book. */
 export interface Exits {
-  /** One for each pair of tokens, kept until no order from before can come any more. */
+  /** One for each pair of tokens, kept until no older order can come. */
   readonly cutoffs: readonly Cutoff[];
   /** The dead-man's switch: the second at which orders that were accepted by then are cancelled. 0: never. */
   readonly cancelAt: number;
-  /** When the newest switch was signed; 0 where its key was revoked since. */
+  /** When the newest switch was signed; 0 if its key was revoked since. */
   readonly switchIssuedAtMs: number;
-  /** The key that signed it; null: the maker. Rows of earlier releases lack it. */
+  /** The key that signed the switch; null: the maker. Rows of earlier releases lack it. */
   readonly switchKey: Address | null;
   /** The addresses that may cancel for the maker. */
   readonly cancelKeys: readonly Address[];
-  /** The addresses that may read for it. Rows of earlier releases lack it. */
+  /** The addresses that may read for the maker. Rows of earlier releases lack it. */
   readonly readKeys: ReadKeys;
   /** When the newest keys were signed. */
   readonly keysIssuedAtMs: number;
@@ -40,11 +40,11 @@ export const noExits: Exits = {
 };
 
 /**
- * An append ends within seconds of its acceptance. The clock may be a minute ahead of the service's, so this is by far
- * long enough for an order that was accepted before a cutoff to be in the log.
+ * An append ends within seconds of the acceptance. The clock may be a minute ahead of the service's. Even so, after
+ * this long every order that was accepted before a cutoff is in the log.
  */
 const CUTOFF_SECONDS = 120;
-/** More are not kept while the clock stands; the oldest go. */
+/** The most cutoffs to keep, should the clock have stopped. The oldest are dropped. */
 const CUTOFFS_MAX = 1_000;
 
 /** True if the maker has cancelled the order with many others. */
@@ -60,11 +60,11 @@ export function isCutOff(
   );
 }
 
-/** What a maker says of all its orders. */
+/** The facts by which a maker instructs about all its orders. */
 export type ExitFact = OrdersCancelled | SwitchSet | CancelKeysSet | FillCapSet;
 type WithoutCause<F> = F extends unknown ? Omit<F, 'cause'> : never;
 
-/** What a standing instruction is about: a newer one of the maker about the same replaces it. */
+/** The subject of a standing instruction. A newer instruction of the maker about the same subject replaces it. */
 export function subjectOf(instruction: WithoutCause<Exclude<ExitFact, OrdersCancelled>>): string {
   switch (instruction.type) {
     case 'SwitchSet':
@@ -76,19 +76,19 @@ export function subjectOf(instruction: WithoutCause<Exclude<ExitFact, OrdersCanc
   }
 }
 
-/** Names what a maker says of all its orders. */
+/** Names a fact by its maker, subject and time. */
 export function nameOfExit(fact: WithoutCause<ExitFact>): string {
   if (fact.type !== 'OrdersCancelled') return `${fact.maker}:${subjectOf(fact)}:${fact.issuedAtMs}`;
   const { maker, making, taking, untilMs } = fact;
   return `${maker}:${making ?? 'any'}:${taking ?? 'any'}:${untilMs}`;
 }
 
-/** Names it as a hash names an order, in 32 bytes, while it is on its way into the log. */
+/** A 32-byte mark for the fact while it is in flight, as an order has its hash. */
 export function markOfExit(fact: WithoutCause<ExitFact>): Hex {
   return bytesToHex(keccak256(new TextEncoder().encode(nameOfExit(fact))));
 }
 
-/** Adds a cutoff, and forgets those of long ago. */
+/** Adds a cutoff and drops old ones. */
 export function addCutoff(exits: Exits, added: Cutoff, { seconds }: Pick<LogClock, 'seconds'>): Exits {
   const isSame = ({ making, taking }: Cutoff) => making === added.making && taking === added.taking;
   const earlier = exits.cutoffs.find(isSame);
@@ -102,7 +102,7 @@ export function addCutoff(exits: Exits, added: Cutoff, { seconds }: Pick<LogCloc
   };
 }
 
-/** Sets the switch. One whose time has passed goes on to hold for orders that come late. */
+/** Sets the switch. A switch whose time has passed still holds for orders that come late. */
 export function setSwitch(exits: Exits, fact: SwitchSet, clock: Pick<LogClock, 'seconds'>): Exits {
   const { cancelAt, issuedAtMs, key = null } = fact;
   const isByOther = key !== null && !exits.cancelKeys.includes(key);
@@ -112,7 +112,7 @@ export function setSwitch(exits: Exits, fact: SwitchSet, clock: Pick<LogClock, '
   return { ...kept, cancelAt, switchIssuedAtMs: issuedAtMs, switchKey: key };
 }
 
-/** Replaces the keys. A switch by a key that is gone stays, and the next heartbeat counts, whatever its time. */
+/** Replaces the keys. A switch by a revoked key stays, and the next heartbeat counts, whatever its time. */
 export function setCancelKeys(exits: Exits, fact: CancelKeysSet): Exits {
   const { keys, issuedAtMs } = fact;
   if (issuedAtMs <= exits.keysIssuedAtMs) return exits;
@@ -121,7 +121,7 @@ export function setCancelKeys(exits: Exits, fact: CancelKeysSet): Exits {
   return { ...exits, ...time, cancelKeys: keys, readKeys: readKeysOf(fact), keysIssuedAtMs: issuedAtMs };
 }
 
-/** The keys that may read; empty where a message names none of any kind. */
+/** The keys that may read; empty if a message names none of any kind. */
 export function readKeysOf({ listKeys, streamKeys, historyKeys }: ReadKeys): ReadKeys {
   return { ...(listKeys && { listKeys }), ...(streamKeys && { streamKeys }), ...(historyKeys && { historyKeys }) };
 }

@@ -19,7 +19,7 @@ const own = { maker: fc.constant(maker), cause: fc.constant(cause) };
 const issuedAtMs = fc.integer({ min: 1, max: 40 });
 const orderHash = fc.constantFrom(...hashes);
 const token = fc.constantFrom(...tokens);
-/** What makers and operators do. The chain tells again what it did. */
+/** A fact by a maker or an operator. The chain repeats its own facts. */
 const event: fc.Arbitrary<MakerEvent> = fc.oneof(
   {
     weight: 4,
@@ -95,7 +95,7 @@ function foldOf(events: readonly MakerEvent[]): Fold {
   return fold;
 }
 
-/** What is to be the same afterwards: no offsets, and nothing that cutoffs have done already. */
+/** The parts that must be the same afterwards: no offsets, and nothing that cutoffs have done already. */
 function essence({ limits, exits, orders }: Maker) {
   const { cancelAt, switchKey, cancelKeys, readKeys, keysIssuedAtMs, caps } = exits;
   const open = [...orders.values()].map(({ orderHash, signature, acceptedAtMs }) => [
@@ -108,7 +108,7 @@ function essence({ limits, exits, orders }: Maker) {
 }
 
 describe('facts beyond a restored log', () => {
-  test('lead from any earlier point to what the rows have', () => {
+  test('lead from any earlier point to the state of the rows', () => {
     fc.assert(
       fc.property(fc.array(event, { maxLength: 30 }), fc.nat(30), (events, at) => {
         const [kept, restored] = [foldOf(events), foldOf(events.slice(0, at))];
@@ -120,7 +120,7 @@ describe('facts beyond a restored log', () => {
         });
         foldFacts(restored, [...facts, ...cancels]);
         expect(essence(restored.draft)).toEqual(essence(kept.draft));
-        // Nothing is told twice, but for an operator's decision, which may be told again.
+        // Nothing is repeated except an operator's decision, which may be.
         const again = factsBeyond(snapshotOf(kept.draft), snapshotOf(restored.draft), true, cause);
         const isDecision = ({ type }: MakerEvent) => type === 'MakerSuspended' || type === 'MakerRemoved';
         expect(again.filter((fact) => !isDecision(fact))).toEqual([]);
@@ -142,7 +142,7 @@ describe('facts beyond a restored log', () => {
     expect(restored.draft.exits).toMatchObject({ cancelAt: FAR, switchKey: null, cancelKeys: [] });
   });
 
-  test('keep a switch of the maker that is no newer than that of a key which was revoked since', () => {
+  test('keep a maker’s switch that is no newer than one by a key that was revoked since', () => {
     const [key] = keys as [Hex];
     const keysSet = (named: Hex[], issuedAtMs: number): MakerEvent => {
       return { type: 'CancelKeysSet', maker, keys: named, issuedAtMs, cause };
@@ -157,14 +157,14 @@ describe('facts beyond a restored log', () => {
     expect(restored.draft.exits).toMatchObject({ cancelAt: FAR, switchIssuedAtMs: 1, switchKey: null });
   });
 
-  test('take no decision back that the rows are too old for', () => {
+  test('undo no decision if the rows are too old to know it', () => {
     const kept: Maker = { ...unknownMaker(maker), admission: 'SUSPENDED', limits: { openOrdersMax: 1 } };
     const restored: Maker = { ...unknownMaker(maker), admission: 'ADMITTED' };
     expect(factsBeyond(kept, restored, false, cause)).toEqual([]);
     expect(factsBeyond(kept, restored, true, cause)).toHaveLength(2);
   });
 
-  test('are made of instructions that were on their way', () => {
+  test('are made from instructions that were on their way', () => {
     const [key] = keys as [Hex];
     const all = [
       { subject: 'keys', issuedAtMs: 1, terms: { keys: [key] } },

@@ -6,11 +6,11 @@ import { orderToBody } from './order.js';
 import type { Instruction } from './standing.js';
 
 /**
- * What a maker's rows have beyond a log that was restored from an older archive, as facts that lead there: operators'
- * decisions, keys, switch, caps and open orders. The chain tells the rest again, and orders that have ended are the
- * caller's. So is the admission of a maker: it is not routed before it could repeat its cancellations.
- * @param kept by the rows
- * @param restored by the log
+ * Returns the facts that a maker's rows have beyond a log that was restored from an older archive: operators'
+ * decisions, keys, switch, caps and open orders. The chain repeats the rest. The caller handles orders that have ended,
+ * and the admission: no maker is routed before it could repeat its cancellations.
+ * @param kept the maker by the rows
+ * @param restored the maker by the log
  * @param isNewer the log has no fact of the partition that the rows lack
  */
 export function factsBeyond(kept: Maker, restored: Maker, isNewer: boolean, cause: Cause): MakerFact[] {
@@ -31,14 +31,14 @@ export function factsBeyond(kept: Maker, restored: Maker, isNewer: boolean, caus
   return facts;
 }
 
-/** Keys come before a switch that one of them has signed. */
+/** Puts keys before a switch that one of them has signed. */
 function exitsBeyond({ maker, exits: kept }: Maker, { exits: restored }: Maker, cause: Cause): MakerFact[] {
   const facts: MakerFact[] = [];
   const { cancelKeys: keys, readKeys, keysIssuedAtMs, cancelAt, switchIssuedAtMs, switchKey } = kept;
   const hasNewKeys = keysIssuedAtMs > restored.keysIssuedAtMs;
   if (hasNewKeys)
     facts.push({ type: 'CancelKeysSet', maker, keys: [...keys], ...readKeys, issuedAtMs: keysIssuedAtMs, cause });
-  // The time of one whose key is revoked counts no more, in the rows and in the log, which gets the new keys.
+  // The log gets the new keys too, so the time of a switch whose key they revoke no longer counts there.
   const isRevoked = hasNewKeys && restored.switchKey !== null && !keys.includes(restored.switchKey);
   const beforeMs = isRevoked ? 0 : restored.switchIssuedAtMs;
   const isOther = hasNewKeys && switchIssuedAtMs === 0 && cancelAt !== restored.cancelAt;
@@ -47,7 +47,7 @@ function exitsBeyond({ maker, exits: kept }: Maker, { exits: restored }: Maker, 
     facts.push({ type: 'SwitchSet', maker, cancelAt, issuedAtMs, ...(switchKey && { key: switchKey }), cause });
   }
   const before = new Map(restored.caps.map(({ token, issuedAtMs }) => [token, issuedAtMs]));
-  // Those that are off come first: they make room.
+  // Removed caps come first, to make room.
   for (const cap of kept.caps.toSorted((a, b) => Number(isCapOn(a)) - Number(isCapOn(b)))) {
     const { token, amount, windowSeconds, issuedAtMs } = cap;
     if (issuedAtMs <= (before.get(token) ?? Number.NEGATIVE_INFINITY)) continue;
@@ -57,8 +57,8 @@ function exitsBeyond({ maker, exits: kept }: Maker, { exits: restored }: Maker, 
 }
 
 /**
- * The fact of a standing instruction that a maker was answered, and that is not folded.
- * @throws ZodError where its terms are none
+ * The fact of a standing instruction whose maker has an answer, but which is not folded.
+ * @throws ZodError if its terms are invalid
  */
 export function factOfInstruction(maker: Address, instruction: Instruction, cause: Cause): MakerFact {
   const { subject, issuedAtMs, terms, key } = instruction;

@@ -7,7 +7,7 @@ const START = 1_700_000_000;
 const [usd, eur] = [`0x${'b2'.repeat(20)}`, `0x${'c3'.repeat(20)}`] as const;
 const maker: Address = `0x${'a1'.repeat(20)}`;
 
-/** Adds a cap that is signed and folded so many seconds after the start. */
+/** Adds a cap that is signed and folded this many seconds after the start. */
 function set(caps: readonly FillCap[], token: Address, amount: bigint, seconds: number): readonly FillCap[] {
   const terms = { token, amount: quantity(amount), windowSeconds: 9, issuedAtMs: (START + seconds) * 1000 };
   const fact: FillCapSet = { type: 'FillCapSet', maker, ...terms, cause: { kind: 'request', requestId: 'r' } };
@@ -27,14 +27,14 @@ describe('a maker with as many caps as it may have', () => {
   const full = own.reduce<readonly FillCap[]>((caps, token) => set(caps, token, 1n, 0), []);
   const onOf = (caps: readonly FillCap[]) => caps.flatMap(({ token, amount }) => (amount === '0x0' ? [] : [token]));
 
-  test('keeps all of them, whatever comes, and may set each anew', () => {
+  test('keeps all of them, whatever comes, and may set each again', () => {
     expect(set(full, tokens[FILL_CAPS_MAX] ?? usd, 1n, 1)).toBe(full);
-    const anew = set(full, own[0] ?? usd, 2n, 1);
-    expect(anew).toHaveLength(FILL_CAPS_MAX);
-    expect(anew.at(-1)).toMatchObject({ token: own[0], amount: '0x2' });
+    const again = set(full, own[0] ?? usd, 2n, 1);
+    expect(again).toHaveLength(FILL_CAPS_MAX);
+    expect(again.at(-1)).toMatchObject({ token: own[0], amount: '0x2' });
   });
 
-  test('keeps them while others are set and removed, and remembers as many removed ones', () => {
+  test('keeps them while others are set and removed, and remembers at most as many removed ones', () => {
     const [last = usd, ...first] = own.toReversed();
     const removed = set(full, last, 0n, 1);
     const churned = tokens.slice(FILL_CAPS_MAX).reduce((caps, token, n) => {
@@ -59,17 +59,17 @@ const untilOf = (caps: readonly FillCap[], seconds: number) => {
   return until === 0 ? 0 : until - START;
 };
 
-test('a fill counts once, by the time of its own block, and those before the cap was set do not', () => {
+test('a fill counts once, by the time of its own block, and not if it came before the cap', () => {
   const caps = set([], usd, 5n, 4);
   expect(untilOf(fill(caps, [3, 1], [4, 9], [5, 0]), 5)).toBe(0);
   expect(untilOf(fill(caps, [5, 0], [5, 0]), 5)).toBe(0);
   expect(untilOf(fill(caps, [5, 0], [5, 1], [5, 0]), 5)).toBe(14);
   expect(untilOf(fill(caps, [5, 0], [7, 0], [6, 1]), 7)).toBe(14);
-  // The window of the first has passed by then.
+  // The window of the first fill has passed by then.
   expect(untilOf(fill(caps, [5, 0], [14, 0]), 14)).toBe(0);
 });
 
-test('a cap of an earlier release counts what no block has told of yet', () => {
+test('a cap of an earlier release counts only fills of blocks that are not yet processed', () => {
   const [cap] = set([], usd, 5n, 4);
   const { countsFrom: _, ...earlier } = cap as FillCap;
   const count = (blockNumber: number) =>

@@ -2,38 +2,38 @@ import type { FillCapSet, OrderFill } from '@makerbook/contracts-events';
 import { type Address, type Hex, quantity } from '@makerbook/contracts-primitives';
 import type { LogClock } from './log-clock.js';
 
-/** A cap of a maker, and what was counted of it. Quantities are in hex, for a row holds it as JSON. */
+/** A cap of a maker, and the fills counted against it. Quantities are in hex, because a row holds the cap as JSON. */
 export interface FillCap extends Pick<FillCapSet, 'token' | 'amount' | 'windowSeconds' | 'issuedAtMs'> {
-  /** What was filled in the newest window. */
+  /** The amount filled in the newest window. */
   readonly filled: Hex;
-  /** When the newest window ends, in seconds; 0: none has begun. */
+  /** When the newest window ends, in seconds; 0 if none has begun. */
   readonly untilSeconds: number;
-  /** Fills from this place of the chain on count: block, and log within it. Rows of earlier releases lack it. */
+  /** Fills count from this block and log of the chain on. Rows of earlier releases lack it. */
   readonly countsFrom?: readonly [blockNumber: number, logIndex: number];
 }
 
-/** What a cap counts of a fill. */
+/** A fill, as a cap counts it. */
 export interface CappedFill extends Pick<OrderFill, 'blockNumber' | 'logIndex'> {
   readonly token: Address;
   readonly amount: bigint;
-  /** The time of its block. */
+  /** The time of the fill's block. */
   readonly seconds: number;
 }
 
-/** A maker has at most so many: one more changes nothing. Removed ones count apart, and the oldest of them goes. */
+/** The most caps of a maker: one more changes nothing. Removed caps count apart, and the oldest is dropped. */
 export const FILL_CAPS_MAX = 100;
-/** By far longer than a message waits before it is in the log: none from before a removed cap comes later. */
+/** How long a removed cap is kept. No message waits nearly that long for the log, so no older cap comes after it. */
 const REMOVED_SECONDS = 600;
 
-/** False of a cap that is removed. */
+/** False if the cap is removed. */
 export function isCapOn({ amount, windowSeconds }: Pick<FillCap, 'amount' | 'windowSeconds'>): boolean {
   return windowSeconds > 0 && BigInt(amount) > 0n;
 }
 
-/** The fills of blocks that are not processed yet count. */
+/** Counting starts here: at the first block that is not processed yet. */
 const nextFill = ({ block }: Pick<LogClock, 'block'>) => [block + 1, 0] as const;
 
-/** Replaces the cap of the token, and its count. One that removes the cap is kept until no older one can come. */
+/** Replaces the token's cap and its count. A cap that is removed is kept until no older one can come. */
 export function setFillCap(
   caps: readonly FillCap[],
   { token, amount, windowSeconds, issuedAtMs }: FillCapSet,
@@ -52,9 +52,8 @@ export function setFillCap(
 }
 
 /**
- * Counts a fill once. The first one begins a window, and so does the first one after a window has passed, each by the
- * time of its own block. Fills come in the order of the chain, so one from before the place that comes next is a
- * repeat.
+ * Counts a fill once. A window begins with the first fill, and again with the first fill after it has passed, each by
+ * the time of the fill's block. Fills come in the order of the chain, so one from before `countsFrom` is a repeat.
  */
 export function countFill(caps: readonly FillCap[], fill: CappedFill, clock: LogClock): readonly FillCap[] {
   const { token, amount, seconds, blockNumber, logIndex } = fill;
@@ -72,7 +71,7 @@ export function countFill(caps: readonly FillCap[], fill: CappedFill, clock: Log
   return caps.map((each) => (each === cap ? counted : each));
 }
 
-/** Until when orders that sell the token are out of the book, in seconds; 0: they are not, for no cap is exceeded. */
+/** The second until which orders that sell the token are out of the book; 0 if no cap is exceeded. */
 export function cappedUntil(caps: readonly FillCap[], token: Address, { seconds }: Pick<LogClock, 'seconds'>): number {
   const cap = caps.find((each) => each.token === token);
   const isExceeded = cap !== undefined && BigInt(cap.filled) > BigInt(cap.amount);

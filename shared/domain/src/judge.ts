@@ -4,9 +4,9 @@ import type { OpenOrder, OrderStatus } from './open-order.js';
 import { type RoutingRules, routableUntilSeconds } from './open-order.js';
 
 /**
- * The state of an open order, judged alone: VALIDATING until it was read on the chain, for it may have been cancelled
- * or filled there before it was posted, its nonce is the maker's, and it waits for nothing; then by the funds for what
- * is left to fill, allowance first.
+ * Judges an open order by itself. It is VALIDATING until it was read on the chain, its nonce is the maker's, and it
+ * waits for nothing. It may have been cancelled or filled on the chain before it was posted. After that the funds for
+ * what is left to fill decide, allowance first.
  * @param nonce the maker's nonce as read last
  * @param funds of the making token, as read last
  */
@@ -24,8 +24,8 @@ export function judge(
 }
 
 /**
- * True if an open order belongs into the router's book, whatever its state: its maker is not suspended or removed, no
- * cap is exceeded, and it has time left before its expiry. Ingress takes no order of a maker that was never admitted.
+ * True if an open order belongs in the router's book, whatever its state. Its maker is not suspended or removed, no cap
+ * is exceeded, and it has time left before its expiry. Ingress takes no order of a maker that was never admitted.
  */
 export function isRoutable(
   order: Pick<OpenOrder, 'order' | 'cappedUntil'>,

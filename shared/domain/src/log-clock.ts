@@ -1,6 +1,6 @@
 import type { BlockProcessed } from '@makerbook/contracts-events';
 
-/** The clock of a partition of the log, by which its facts are judged. */
+/** The clock of a partition of the log. Facts are judged by it. */
 export interface LogClock {
   /** The newest processed block; -1 before the first. */
   readonly block: number;
@@ -11,7 +11,7 @@ export interface LogClock {
 /** The clock of an empty partition. */
 export const startOfLog: LogClock = { block: -1, seconds: 0 };
 
-/** The clock after a block. One that is not newer than the last one changes nothing. */
+/** The clock after a block. A block that is not newer than the last one changes nothing. */
 export function advanceLog(clock: LogClock, { block }: BlockProcessed): LogClock {
   if (block.number <= clock.block) return clock;
   return { block: block.number, seconds: Math.max(clock.seconds, block.timestamp) };

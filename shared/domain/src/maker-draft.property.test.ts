@@ -124,8 +124,8 @@ const fillOf = (orderHash: Hex, sold: bigint) => ({
 });
 
 /**
- * Two orders of one token with funds, which are filled bit by bit while caps are set and other things happen; and
- * others that are filled though they are not open. Some fills are told more than once.
+ * Two orders of one token with funds, filled bit by bit while caps are set and other things happen. Others are filled
+ * though they are not open. Some fills are reported more than once.
  */
 const filling = fc
   .array(fc.tuple(fc.constantFrom('fill', 'fill', 'block', 'cap', 'other'), fc.nat(9), capSet, event), {
@@ -158,7 +158,7 @@ const filling = fc
       if (what === 'block') return { type: 'BlockProcessed', block: blockAt(number) };
       const orderHash = hashes[some % 4] as Hex;
       const sold = 1n + BigInt(some % 3);
-      // The others are not open here, unless something else opens them.
+      // The other hashes have no open order here, unless something else opens it.
       if (filled.has(orderHash)) filled.set(orderHash, (filled.get(orderHash) ?? 0n) + sold);
       const place = { blockNumber: number, timestamp: blockAt(number).timestamp - (some % 2), logIndex: told.length };
       told.push({ ...fillOf(orderHash, sold), ...place, makingToken: making });
@@ -167,7 +167,7 @@ const filling = fc
     return [...opened, first, ...happened];
   });
 
-/** Orders of one token, of which each could be filled by itself; their maker's funds change, and they come and go. */
+/** Orders of one token, each of which the funds could fill. The funds change, and the orders come and go. */
 const sharing = fc
   .array(fc.tuple(fc.constantFrom('place', 'read', 'cancel'), hash), { maxLength: 25 })
   .map((steps) => {
@@ -208,7 +208,7 @@ function overDays(fact: MakerEvent): MakerEvent {
   return { ...fact, order: { ...fact.order, expiresAt: quantity(BigInt(expiryOf(fact.orderHash))) } };
 }
 
-/** Knows nothing of what may be forgotten, as rows that are pruned. */
+/** A memory that has forgotten all that may be forgotten, as pruned rows have. */
 function forgetful(fold: () => Fold): HashMemory {
   const memory = rememberHashes();
   return {
@@ -223,7 +223,7 @@ function forgetful(fold: () => Fold): HashMemory {
   };
 }
 
-/** Hashes of orders that come when their nonce was passed long ago: they are removed at once, as often as they come. */
+/** Hashes of orders that come after their nonce was passed. Each time they come, they are removed at once. */
 function passedAtOnce(transitions: readonly Transition[]): ReadonlySet<Hex> {
   return new Set(
     transitions.flatMap((one) => {
@@ -234,7 +234,7 @@ function passedAtOnce(transitions: readonly Transition[]): ReadonlySet<Hex> {
 }
 
 describe('for any stream of facts', () => {
-  test('every open order has the state that nonce and funds say, something left to fill, and its token’s funding entry', () => {
+  test('every open order has something left to fill, a funding entry, and the state that nonce and funds imply', () => {
     fc.assert(
       fc.property(stream, (events) => {
         const { maker: state } = fold(events);
@@ -254,14 +254,14 @@ describe('for any stream of facts', () => {
     );
   });
 
-  test('an order is ACTIVE or INACTIVE only after a record that counts and names it with nonce and funds, and none after it refuses it', () => {
+  test('an order is ACTIVE or INACTIVE only after a valid reading of it that no later one refuses', () => {
     fc.assert(
       fc.property(stream, (events) => {
         const { transitions } = fold(events);
         const tokenOf = new Map<Hex, Hex>();
         const byWallet = new Set<Hex>();
         const read = new Set<Hex>();
-        /** Of one that was refused, or whose signature is to be asked about, a word that it is accepted is enough. */
+        /** For an order that was refused or whose signature was unread, a reading without a refusal is enough. */
         const wasRead = new Set<Hex>();
         const unread = new Set<Hex>();
         const knownAt = new Map<Hex, number>();
@@ -291,7 +291,7 @@ describe('for any stream of facts', () => {
           if (fact.type === 'BlockProcessed') clock = advanceLog(clock, fact);
           for (const transition of transitions.filter(({ offset }) => offset === BigInt(index))) {
             if (!('order' in transition) || transition.order.state.status === 'VALIDATING') continue;
-            // One that is removed has the state of before.
+            // A removed order has the state it had before.
             const { orderHash } = transition.order;
             const isGone = transition.kind === 'OrderRemoved' && before.has(orderHash);
             expect(isGone || isRead(orderHash)).toBe(true);
@@ -302,7 +302,7 @@ describe('for any stream of facts', () => {
     );
   });
 
-  test('no expired order is open, and the book has what was read of a maker who is not suspended or removed, is not capped, and is not in its last 60 s', () => {
+  test('no expired order is open, and the book has exactly the orders that a router may fill', () => {
     fc.assert(
       fc.property(stream, (events) => {
         const { maker: state, clock, transitions } = fold(events);
@@ -311,10 +311,10 @@ describe('for any stream of facts', () => {
         for (const order of state.orders.values()) {
           expect(expirySeconds(order)).toBeGreaterThan(clock.seconds);
           const isRoutable = !isBarred && order.cappedUntil === 0 && expirySeconds(order) - 60 > clock.seconds;
-          // One that was read may wait again, and is told so.
+          // An order that was read may wait again, and readers are told so.
           const isIn = order.state.status === 'VALIDATING' ? isRoutable && order.inBook : isRoutable;
           expect(order.inBook).toBe(isIn);
-          // A reader of the messages has the order as it is.
+          // A reader of the messages has the order in its present state.
           expect(book.get(order.orderHash)).toEqual(order.inBook ? [order.state, order.remaining] : undefined);
         }
         expect([...book.keys()].filter((orderHash) => !state.orders.has(orderHash))).toEqual([]);
@@ -323,13 +323,13 @@ describe('for any stream of facts', () => {
     );
   });
 
-  test('an order is capped exactly while more of its token than the newest cap allows is filled in a window of it', () => {
+  test('an order is capped exactly while the fills of its token in a window exceed the newest cap', () => {
     fc.assert(
       fc.property(stream, (events) => {
         const current = startFold(unknownMaker(maker));
         const caps = new Map<Hex, Extract<MakerEvent, { type: 'FillCapSet' }>>();
         const fills = new Map<Hex, { readonly amount: bigint; readonly seconds: number }[]>();
-        /** The newest fill of each token that counts, or what the cap begins behind. */
+        /** The newest counted fill of each token, or the place after which its cap begins to count. */
         const counted = new Map<Hex, readonly [block: number, logIndex: number]>();
         for (const fact of events) {
           const { block } = current.clock;
@@ -365,7 +365,7 @@ describe('for any stream of facts', () => {
     );
   });
 
-  test('it makes no difference whether a hash is remembered longer than it must be', () => {
+  test('remembering a hash longer than necessary makes no difference', () => {
     fc.assert(
       fc.property(stream, (events) => {
         const facts = events.map(overDays);
@@ -381,7 +381,7 @@ describe('for any stream of facts', () => {
     );
   });
 
-  test('to be suspended and admitted again makes no difference to any order in the end', () => {
+  test('suspending and readmitting a maker makes no difference to any order in the end', () => {
     const decisions = fc.constantFrom('MakerSuspended' as const, 'MakerRemoved' as const);
     fc.assert(
       fc.property(stream, stream, decisions, (before, meanwhile, type) => {
@@ -392,13 +392,13 @@ describe('for any stream of facts', () => {
         const away = fold([admitted, ...first, { type, maker, cause }, ...second, admitted]).maker;
         const always = fold([admitted, ...first, admitted, ...second, admitted]).maker;
         const ended = (state: Maker) => {
-          // One that waits comes back once it is read.
+          // A waiting order comes back once it is read.
           const orders = [...state.orders.values()].map((order) =>
             order.state.status === 'VALIDATING' ? { ...order, inBook: false } : order,
           );
-          // All come back with the newest funds.
+          // All orders come back with the newest funds.
           const funding = [...state.funding].map(([token, one]) => [token, { ...one, teller: undefined }]);
-          // A lower bound alone.
+          // It is only a lower bound.
           return { ...state, orders, funding, dueAtSeconds: 0 };
         };
         expect(ended(away)).toEqual(ended(always));
@@ -407,7 +407,7 @@ describe('for any stream of facts', () => {
     );
   });
 
-  test('no fact changes anything before the second at which the maker is due', () => {
+  test('the clock changes nothing before the second at which the maker is due', () => {
     fc.assert(
       fc.property(stream, fc.nat(250), (events, seconds) => {
         const before = fold(events).maker;
@@ -434,7 +434,7 @@ describe('for any stream of facts', () => {
     );
   });
 
-  test('a change names its cause, and the status or the rest is another one', () => {
+  test('a change names its cause, and differs from the state before', () => {
     fc.assert(
       fc.property(stream, (events) => {
         const last = new Map<Hex, string>();
@@ -454,7 +454,7 @@ describe('for any stream of facts', () => {
     );
   });
 
-  test('the newest records of the orders in the book tell the funds of each token that they are judged by', () => {
+  test('the newest records in the book state the funds by which the orders of each token are judged', () => {
     fc.assert(
       fc.property(stream, (events) => {
         const { maker: state, transitions } = fold(events);
@@ -476,7 +476,7 @@ describe('for any stream of facts', () => {
     );
   });
 
-  test('the list is the same as long as its version is', () => {
+  test('the list stays the same while its version does', () => {
     fc.assert(
       fc.property(stream, (events) => {
         const current = startFold(unknownMaker(maker));
@@ -499,7 +499,7 @@ describe('for any stream of facts', () => {
     );
   });
 
-  test('the maker that a draft was made of is not touched', () => {
+  test('the maker that a draft was made from is not changed', () => {
     fc.assert(
       fc.property(stream, stream, (before, events) => {
         const { maker: state } = fold(before);
@@ -511,7 +511,7 @@ describe('for any stream of facts', () => {
   });
 });
 
-/** Until when a cap withholds orders, by all fills since it was set: the first one after a window begins the next. */
+/** When a cap stops withholding orders, by all fills since it was set. A fill after a window begins the next. */
 function cappedBy(
   cap: Extract<MakerEvent, { type: 'FillCapSet' }> | undefined,
   fills: readonly { readonly amount: bigint; readonly seconds: number }[],
@@ -526,7 +526,7 @@ function cappedBy(
   return sum > BigInt(cap.amount) && nowSeconds < end ? end : 0;
 }
 
-/** The book of a reader of the router's feed. */
+/** The book that a reader of the router's feed has. */
 function bookOf(transitions: readonly Transition[]): ReadonlyMap<Hex, unknown> {
   const book = new Map<Hex, unknown>();
   for (const transition of transitions) {

@@ -33,7 +33,7 @@ const mined = (seconds: number): MakerEvent => ({ type: 'BlockProcessed', block:
 
 interface Reading {
   at?: number;
-  /** Left out of the record where null. */
+  /** Left out of the record if null. */
   nonce?: bigint | null;
   balance?: bigint;
   allowance?: bigint;
@@ -59,7 +59,7 @@ const observed = (reading: Reading = {}): MakerObserved => {
     })),
   };
 };
-/** A trigger touched the pair: funds alone. */
+/** A reading after a trigger touched the pair: funds alone. */
 const funds = (balance: bigint, allowance: bigint, at = 2, token = usd) =>
   observed({ at, balance, allowance, token, nonce: null });
 const cancelled = (orderHash: Hex, expiresAtSeconds = 4_000_000_000): MakerEvent => ({
@@ -78,9 +78,9 @@ const submitted = (
   return orderSubmitted({ orderHash, maker, making: usd, taking: eur, ...times, ...terms });
 };
 
-/** An order that the maker's contract has accepted. */
+/** An order whose signature the maker's contract has accepted. */
 const byWallet = (orderHash: Hex): MakerEvent => ({ ...(submitted(orderHash) as OrderSubmitted), byWallet: true });
-/** A reading that says more of an order, or of all of them. */
+/** A reading that says more about an order, or about all of them. */
 const saying = (own: Partial<ObservedOrder>, all: Partial<MakerObserved> = {}, at = 2): MakerEvent => {
   const reading = observed({ at, orders: [[first, 0n]] });
   return { ...reading, orders: reading.orders.map((order) => ({ ...order, ...own })), ...all };
@@ -94,7 +94,7 @@ function remembering(orderHash: Hex, nonce = 0n) {
   return hashes;
 }
 
-/** The words that a person would use for a transition. */
+/** Describes a transition in words. */
 function describeTransition(transition: Transition): string {
   if (transition.kind === 'MakerChanged') {
     const limits = Object.entries(transition.limits).map(([name, limit]) => ` ${name} ${limit}`);
@@ -118,7 +118,7 @@ function describeTransition(transition: Transition): string {
   }
 }
 
-/** Given some facts, when others follow, they lead to these transitions. */
+/** Checks that after some facts, others lead to these transitions. */
 function given(...before: MakerEvent[]) {
   const folded = () => {
     const fold = startFold(unknownMaker(maker));
@@ -138,7 +138,7 @@ function given(...before: MakerEvent[]) {
 const funded = [submitted(first), observed({ orders: [[first, 0n]] })];
 
 describe('a cancellation before its order', () => {
-  test('is remembered, and the order is removed by its own fact and never in the feed', () => {
+  test('is remembered, and its order is removed at once and never appears in the feed', () => {
     given(...funded)
       .when(cancelled(second), submitted(second), observed({ orders: [[second, 0n]] }))
       .leadsTo('HashCancelled 22', 'OrderOpened 22 VALIDATING 100', 'OrderRemoved 22 CANCELLED');
@@ -146,7 +146,7 @@ describe('a cancellation before its order', () => {
     expect(opened).toMatchObject({ kind: 'OrderOpened', order: { inBook: false } });
   });
 
-  test('counts until a day after the time that it names, whatever is remembered longer', () => {
+  test('counts until a day after the expiry that it names, even if it is remembered longer', () => {
     const late = 1000 + HASH_MEMORY_SECONDS;
     given(cancelled(second, start + 1000), mined(late))
       .when(submitted(second, { expiresIn: 2 * late }))
@@ -182,7 +182,7 @@ describe('a hash that the nonce of its maker has passed', () => {
 });
 
 describe('a cancellation by another maker', () => {
-  test('of a hash that is not its own changes nothing for the order', () => {
+  test('changes nothing for the order', () => {
     const hashes = rememberHashes();
     hashes.note([{ kind: 'HashCancelled', maker: usd, orderHash: second, expiresAtSeconds: start + 1000 }]);
     const transitions = foldFacts(startFold(unknownMaker(maker), hashes), [submitted(second)]);
@@ -191,7 +191,7 @@ describe('a cancellation by another maker', () => {
 });
 
 describe('the version of the list', () => {
-  test('is that of the release, whatever has changed the list before it', () => {
+  test('is that of the release from quarantine, whatever changed the list before', () => {
     const fold = startFold(unknownMaker(maker));
     foldFacts(fold, [submitted(first), cancelled(first)]);
     fold.draft.release({ offset: 7n, clock: fold.clock });
@@ -200,7 +200,7 @@ describe('the version of the list', () => {
 });
 
 describe('funds', () => {
-  test('too low an allowance comes before too low a balance', () => {
+  test('that are too low are reported by the allowance first, then by the balance', () => {
     given(...funded)
       .when(funds(99n, 100n, 2), funds(99n, 99n, 3), funds(99n, 100n, 4), funds(100n, 100n, 5))
       .leadsTo(
@@ -243,7 +243,7 @@ describe('funds', () => {
 });
 
 describe('the nonce', () => {
-  test('that moved on removes every order with a lower one, and makes those ACTIVE that waited for it', () => {
+  test('that moves on removes every order with a lower one, and makes orders ACTIVE that waited for it', () => {
     const waiting = submitted(second, { nonce: 1n, acceptedIn: 10 });
     given(...funded, waiting, observed({ at: 2, orders: [[second, 0n]] }), submitted(third))
       .when(observed({ at: 3, nonce: 1n }))
@@ -255,14 +255,14 @@ describe('the nonce', () => {
       );
   });
 
-  test('never goes down, and removes an order with a lower one by its own fact', () => {
+  test('never goes down, and removes a later order with a lower one at once', () => {
     given(...funded, observed({ at: 2, nonce: 1n })).ignores(observed({ at: 2, nonce: 0n }));
     given(...funded, observed({ at: 2, nonce: 1n }))
       .when(submitted(second))
       .leadsTo('OrderOpened 22 VALIDATING 100', 'OrderRemoved 22 NONCE_CHANGED');
   });
 
-  test('below the order’s: it is VALIDATING until a block that is not older than its acceptance, then removed', () => {
+  test('below that of an order leaves it VALIDATING until a block as new as its acceptance, which removes it', () => {
     const ahead = submitted(second, { nonce: 1n, acceptedIn: 10 });
     const read = (at: number) => observed({ at, orders: [[second, 0n]] });
     given(...funded, ahead).ignores(mined(50));
@@ -279,13 +279,13 @@ describe('the nonce', () => {
 });
 
 describe('the clock', () => {
-  test('takes an order out of the router’s feed 60 s before it expires, and away at its expiry', () => {
+  test('takes an order out of the router’s feed 60 s before it expires, and removes it at its expiry', () => {
     given(...funded)
       .when(mined(939), mined(940), mined(999), mined(1000))
       .leadsTo('OrderWithheld 11 GRACE_PERIOD', 'OrderRemoved 11 EXPIRED');
   });
 
-  test('withholds an order from the start that comes with less than 60 s to live, and no other', () => {
+  test('withholds an order from the start if it has at most 60 s to live, and no other order', () => {
     given(mined(940))
       .when(submitted(first), submitted(second, { expiresIn: 1001 }))
       .leadsTo('OrderOpened 11 VALIDATING 100 withheld', 'OrderOpened 22 VALIDATING 100');
@@ -302,14 +302,14 @@ describe('the clock', () => {
       .leadsTo(...opened, 'OrderRemoved 11 NONCE_CHANGED');
   });
 
-  test('takes no notice of an order, or its cancellation, a day after it has expired: nothing is remembered then', () => {
+  test('ignores an order and its cancellation a day after it expired, when nothing is remembered', () => {
     given(mined(1000 + HASH_MEMORY_SECONDS))
       .when(submitted(first), cancelled(second))
       .leadsTo('HashCancelled 22');
     given(mined(1000 + HASH_MEMORY_SECONDS)).ignores(submitted(first), cancelled(second, start + 1000));
   });
 
-  test('never runs back', () => {
+  test('never runs backwards', () => {
     given(...funded, mined(950)).ignores(mined(100));
   });
 });
@@ -319,7 +319,7 @@ describe('an operator’s decision', () => {
   const suspended: MakerEvent = { type: 'MakerSuspended', maker, cause };
   const limited = (limits: MakerLimits): MakerEvent => ({ type: 'MakerLimitsSet', maker, limits, cause });
 
-  test('about its limits replaces all that it had, and what changes nothing leads to nothing', () => {
+  test('about limits replaces all earlier limits, and one that changes nothing has no effect', () => {
     given(admitted, ...funded)
       .when(
         limited({ openOrdersMax: 5, ordersBurst: 7 }),
@@ -366,20 +366,20 @@ describe('a cap', () => {
     given(...before, capOf(60n)).ignores(filled(second, 2, sold));
   });
 
-  test('counts each fill once, however often it is told', () => {
+  test('counts each fill once, however often it is reported', () => {
     given(...funded, capOf(119n), filled(second, 2, sold)).ignores(filled(second, 2, sold));
     given(...funded, capOf(119n), filled(second, 2, sold))
       .when(filled(second, 2, { ...sold, logIndex: 1 }))
       .leadsTo(withheld);
   });
 
-  test('counts a fill that is told late by the time of its own block', () => {
+  test('counts a fill that is reported late by the time of its own block', () => {
     given(...funded, capOf(59n), filled(second, 9, { ...sold, blockNumber: 2 }))
       .when(mined(11), mined(12))
       .leadsTo('OrderChanged 11 ACTIVE 100 CAP_CHANGED');
   });
 
-  test('counts a fill of an earlier release where its order is open, by the reading’s block', () => {
+  test('counts a fill of an earlier release by the block of the reading, if its order is open', () => {
     given(...funded, capOf(59n))
       .when(filled(first, 2), mined(12))
       .leadsTo(withheld, 'OrderChanged 11 ACTIVE 100 CAP_CHANGED');
@@ -388,7 +388,7 @@ describe('a cap', () => {
 });
 
 describe('a maker that is released from quarantine', () => {
-  test('has all open orders VALIDATING until they are read anew', () => {
+  test('has all open orders VALIDATING until they are read again', () => {
     const fold = startFold(unknownMaker(maker));
     foldFacts(fold, funded);
     expect(fold.draft.release({ offset: 9n, clock: fold.clock }).map(describeTransition)).toEqual([
@@ -400,7 +400,7 @@ describe('a maker that is released from quarantine', () => {
     ]);
   });
 
-  test('has those withheld whose cap was exceeded meanwhile, until its window ends', () => {
+  test('has orders withheld whose cap was exceeded meanwhile, until the window of the cap ends', () => {
     const fold = startFold(unknownMaker(maker));
     const book = () => [...fold.draft.orders.values()].flatMap(({ inBook, orderHash }) => (inBook ? orderHash : []));
     const cap = { token: usd, amount: quantity(50n), windowSeconds: 10, issuedAtMs: start * 1000 };
@@ -444,12 +444,12 @@ describe('a fact that breaks an invariant', () => {
   test.each([
     ['makes an amount of zero', submitted(first, { amount: 0n })],
     ['expires at 0', submitted(first, { expiresIn: -start })],
-  ])('is an order that %s, also where it is known already', (what, fact) => {
+  ])('is an order that %s, even if it is already known', (what, fact) => {
     expect(() => given().when(fact)).toThrow(`the order ${what}`);
     expect(() => given(...funded).when(fact)).toThrow(`the order ${what}`);
   });
 
-  test('is taken back like one that its caller does not accept', () => {
+  test('is undone like one that its caller refuses', () => {
     const fold = startFold(unknownMaker(maker));
     foldFacts(fold, funded);
     const { draft, clock } = fold;
@@ -468,7 +468,7 @@ describe('a fact that breaks an invariant', () => {
   });
 });
 
-describe('an order that is VALIDATING again, or still, says what it waits for', () => {
+describe('an order that is VALIDATING says what it waits for', () => {
   const isRead = observed({ orders: [[first, 0n]] });
   const unread = { ...observed({ at: 2, nonce: null, balance: 0n, allowance: 0n }) };
   const putOff: MakerEvent = { ...unread, funds: unread.funds.map((funds) => ({ ...funds, unread: true })) };
@@ -495,7 +495,7 @@ describe('an order that is VALIDATING again, or still, says what it waits for', 
       );
   });
 
-  test('the signatures of a contract that were not asked for anew, order by order', () => {
+  test('the signatures of a contract that were not asked for again, order by order', () => {
     const changed = { ...observed({ at: 2 }), funds: [], signaturesUnread: true as const };
     given(byWallet(first), submitted(second), byWallet(third), isRead, saying({}, { orders: [] }))
       .when(changed, saying({}, {}, 2), saying({ refused: true }, {}, 3), changed)

@@ -13,9 +13,8 @@ export interface FactPoint {
 }
 
 /**
- * One maker in memory, changed fact by fact in the order of its partition. It changes only itself: the same facts lead
- * to the same transitions. `apply`, `advance` and `release` do all or nothing: if one throws, the maker is as it was
- * before.
+ * One maker in memory, changed fact by fact in the order of its partition. It depends on nothing else: the same facts
+ * lead to the same transitions. If `apply`, `advance` or `release` throws, the maker stays as it was before.
  */
 export class MakerDraft extends WritableMaker {
   /** Applies a fact about this maker. Throws if an invariant of the maker is broken. */
@@ -24,8 +23,8 @@ export class MakerDraft extends WritableMaker {
   }
 
   /**
-   * Applies a block's time: orders expire, leave the router's feed, come back because the window of a cap has passed,
-   * or are removed because their maker's switch was not moved on or the chain's nonce has not reached theirs. Nothing
+   * Applies a block's time. Orders expire, leave the router's feed, or come back because the window of a cap has
+   * passed. They are removed if their maker's switch is due, or if the chain's nonce has not reached theirs. Nothing
    * happens before `dueAtSeconds`, so earlier blocks may be left out.
    * @param clock of the partition, with the block
    * @param offset of its `BlockProcessed`
@@ -49,9 +48,9 @@ export class MakerDraft extends WritableMaker {
   }
 
   /**
-   * Makes all open orders unread, because nobody knows what happened meanwhile: they come back into the book as they
-   * are read. The next block looks at all of them. The list gets a new version, because nobody has seen it as it is
-   * now.
+   * Marks all open orders as unread, because nobody knows what happened meanwhile. They come back into the book as they
+   * are read. The next block looks at all of them. The list gets a new version, because nobody has seen its present
+   * state.
    * @param clock of the partition
    */
   release({ offset, clock }: FactPoint, accept?: Accept): readonly Transition[] {
@@ -65,7 +64,7 @@ export class MakerDraft extends WritableMaker {
     });
   }
 
-  /** All orders leave the book, and nothing is due any more: the maker is in quarantine. */
+  /** Puts the maker in quarantine: all orders leave the book, and nothing is due. */
   quarantine(offset: bigint): readonly Transition[] {
     return this.attempt(offset, undefined, () => {
       for (const order of [...this.orders.values()]) if (order.inBook) this.withhold(order, 'QUARANTINED');

@@ -12,7 +12,7 @@ export interface ObservedNonce {
   readonly block: number;
 }
 
-/** Balance and allowance of one token as read at one block. */
+/** Balance and allowance of one token, read at one block. */
 export interface KnownFunds {
   readonly balance: bigint;
   readonly allowance: bigint;
@@ -20,14 +20,14 @@ export interface KnownFunds {
 }
 
 /**
- * A maker's funds in one token. Kept only while an open order sells that token: that is as long as the chain is watched
- * for it, so a value that could be stale is never there.
+ * A maker's funds in one token. They are kept only while an open order sells the token. The chain is watched for them
+ * just as long, so a stale value is never here.
  */
 export interface Funding {
   readonly known: KnownFunds | undefined;
   /** How many open orders sell this token; above zero. */
   readonly openOrders: number;
-  /** The order whose record has these funds, where those of others in the book are older. */
+  /** The order whose record has these funds, while the records of others in the book are older. */
   readonly teller?: Hex | undefined;
 }
 
@@ -38,7 +38,7 @@ export type Admission = 'UNKNOWN' | 'ADMITTED' | 'SUSPENDED' | 'REMOVED';
 export interface Maker {
   readonly maker: Address;
   readonly admission: Admission;
-  /** The maker's own limits, which replace the service's. */
+  /** The maker's own limits, which override the service's. */
   readonly limits: MakerLimits;
   /** The highest cancel-all counter that the chain was seen to hold; it never goes down. */
   readonly nonce: ObservedNonce | undefined;
@@ -52,31 +52,33 @@ export interface Maker {
   readonly dueAtSeconds: number;
 }
 
-/** A change of a maker by a fact. A fact that changes nothing leads to none. */
+/** A change that a fact made to a maker. A fact that changes nothing leads to none. */
 export type Change =
-  /** The order is open now, and VALIDATING: not in the book before it is read. Withheld: nor then. */
+  /** The order is open and VALIDATING, so not in the book yet. `isWithheld`: it stays out once it was read. */
   | { readonly kind: 'OrderOpened'; readonly order: OpenOrder; readonly isWithheld: boolean }
-  /** Status, reason, remaining amount or `cappedUntil` changed, or it is in the book now. */
+  /** Status, reason, remaining amount or `cappedUntil` changed, or the order has entered the book. */
   | {
       readonly kind: 'OrderChanged';
       readonly order: OpenOrder;
       readonly funding: Funding;
       readonly causes: readonly BookCause[];
     }
-  /** The funds changed, and no order by them: this one tells the feed, for readers who add up shared funds. */
+  /**
+   * The funds changed, but no order with them. This order's record tells the feed, for readers who add up shared funds.
+   */
   | {
       readonly kind: 'FundsChanged';
       readonly order: OpenOrder;
       readonly funding: Funding;
       readonly causes: readonly BookCause[];
     }
-  /** The order was read on the chain for the first time, and its status is what it was. */
+  /** The order was read on the chain for the first time, and its status has not changed. */
   | { readonly kind: 'OrderObserved'; readonly order: OpenOrder }
-  /** Out of the book; the maker's list keeps it. */
+  /** The order left the book but stays in the maker's list. */
   | { readonly kind: 'OrderWithheld'; readonly order: OpenOrder; readonly reason: WithholdingReason }
-  /** Gone from storage, with the state it had last. */
+  /** The order left storage. It has the state it had last. */
   | { readonly kind: 'OrderRemoved'; readonly order: OpenOrder; readonly reason: RemovalReason }
-  /** The maker cancelled a hash that was never accepted. Should its order still come, it is removed at once. */
+  /** The maker cancelled a hash that was never accepted. If its order comes later, it is removed at once. */
   | ({ readonly kind: 'HashCancelled'; readonly expiresAtSeconds: number } & HashKey)
   /** Admission, limits, nonce or the keys that may cancel changed. */
   | ({ readonly kind: 'MakerChanged' } & Pick<Maker, 'admission' | 'limits' | 'nonce' | 'exits'>);
@@ -99,13 +101,13 @@ export function unknownMaker(maker: Address): Maker {
   };
 }
 
-/** Whether both leave the maker the same room. */
+/** True if the limits are equal. */
 export function hasSameLimits(a: MakerLimits, b: MakerLimits): boolean {
   const { openOrdersMax, ordersPerSecond, ordersBurst } = a;
   return openOrdersMax === b.openOrdersMax && ordersPerSecond === b.ordersPerSecond && ordersBurst === b.ordersBurst;
 }
 
-/** The maker as it is now, apart from a draft that goes on changing. */
+/** A copy of the maker as it is now, which later changes do not touch. */
 export function snapshotOf({
   maker,
   admission,

@@ -2,13 +2,13 @@ import type { Change } from './maker.js';
 import { expirySeconds, keptUntil } from './open-order.js';
 import type { HashKey } from './order.js';
 
-/** A remembered hash: its order was accepted, open or not, or it was cancelled before that. */
+/** A remembered hash. Its order was accepted, open or not, or it was cancelled before its order came. */
 export interface RememberedHash {
   readonly state: 'ACCEPTED' | 'CANCELLED';
   /** Undefined if it was cancelled before its order came. */
   readonly nonce: bigint | undefined;
   readonly expiresAtSeconds: number;
-  /** Until then it is remembered though its maker's nonce has passed the order's: its record may come again. */
+  /** The hash is remembered until then even if its maker's nonce has passed the order's: the record may come again. */
   readonly keptUntilSeconds: number;
 }
 
@@ -17,14 +17,14 @@ export interface HashRules {
   readonly recallHash: (key: HashKey) => RememberedHash | undefined;
 }
 
-/** Hash rules that learn from what facts did. */
+/** Hash rules that take in the changes of facts. */
 export interface HashMemory extends HashRules {
   readonly note: (changes: Iterable<Change>) => void;
   readonly remember: (key: HashKey, hash: RememberedHash) => void;
   readonly clear: () => void;
 }
 
-/** @param before what was known earlier; nothing, if left out */
+/** @param before what was known earlier; nothing if left out */
 export function rememberHashes(before?: HashRules): HashMemory {
   const hashes = new Map<string, RememberedHash>();
   const remember: HashMemory['remember'] = (key, hash) => void hashes.set(hashKeyText(key), hash);

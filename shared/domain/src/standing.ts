@@ -2,13 +2,13 @@ import type { Address, Hex } from '@makerbook/contracts-primitives';
 import type { Exits } from './exits.js';
 import type { RememberedHash } from './remember-hashes.js';
 
-/** A maker's budget: it fills at a steady rate up to its burst. */
+/** A maker's budget. It fills at a steady rate up to its burst. */
 export interface Budget {
   readonly ratePerSecond: number;
   readonly burst: number;
 }
 
-/** A budget of a maker, as it was when it was charged last. */
+/** The content of a maker's budget when it was charged last. */
 export interface Tokens {
   /** Undefined: full. */
   readonly left: number | undefined;
@@ -18,18 +18,18 @@ export interface Tokens {
 
 export type BudgetName = 'orders' | 'cancels';
 
-/** A standing instruction of a maker: its switch, its keys, or its cap of a token. Of each subject one counts. */
+/** A standing instruction of a maker: its switch, its keys, or its cap of a token. One of each subject counts. */
 export interface Instruction {
   /** See `subjectOf`. */
   readonly subject: string;
   readonly issuedAtMs: number;
-  /** What it sets, as the maker's row names it. */
+  /** The values that the instruction sets, named as in the maker's row. */
   readonly terms: object;
   /** The key that signed it for the maker. */
   readonly key?: Address | undefined;
 }
 
-/** An open order, as a cancellation of all orders asks for it. */
+/** An open order, with what a cancellation of all orders needs. */
 export interface ListedForCancel {
   readonly orderHash: Hex;
   readonly making: Address;
@@ -37,48 +37,51 @@ export interface ListedForCancel {
   readonly acceptedAtMs: number;
 }
 
-/** What requests of a maker are decided by. An order whose cancellation is on its way does not count. */
+/** The state of a maker by which its requests are decided. An order whose cancellation is in flight does not count. */
 export interface MakerStanding {
   readonly orders: Tokens;
   readonly cancels: Tokens;
-  /** By the rows: 0 where it was never read. */
+  /** The nonce by the rows; 0 if never read. */
   readonly nonce: bigint;
   readonly isQuarantined: boolean;
-  /** Orders that the fold has opened, and those of them that have expired since, which are read near the limit. */
+  /** Orders that the fold has opened. `expired` of them have expired since, which is read only near the limit. */
   readonly open: number;
   readonly expired: number;
-  /** Orders that were placed, that the fold has not seen, and that have not expired. */
+  /** Orders that were placed, are not folded yet, and have not expired. */
   readonly inFlight: number;
   /** Hashes that the fold remembers. */
   readonly remembered: number;
-  /** Hashes that it will remember besides: of all orders in flight, and of cancellations that it knows no order of. */
+  /** More hashes that the fold will remember: of all orders in flight, and of cancellations of unknown orders. */
   readonly onTheirWay: number;
   readonly exits: Exits;
-  /** Instructions on their way into the log. */
+  /** Instructions in flight. */
   readonly instructions: readonly Instruction[];
-  /** Read for a cancellation of all orders; without those whose cancellation is on its way. */
+  /** Read only for a cancellation of all orders. Leaves out orders whose cancellation is in flight. */
   readonly listed: readonly ListedForCancel[];
 }
 
-/** What is known of a hash, of its own maker alone. A hash of which nothing is known has no entry. */
+/** The state of a hash, for its own maker alone. A hash of which nothing is known has no entry. */
 export interface HashStanding {
-  /** UNFOLDED: its order is in the log, and its maker in quarantine. */
+  /** UNFOLDED: its order is in the log, and its maker is in quarantine. */
   readonly remembered?: RememberedHash['state'] | 'UNFOLDED';
-  /** An open order: all of it, and what is left. */
+  /** The amounts of an open order: all of it, and what is left. */
   readonly order?: { readonly making: bigint; readonly remaining: bigint; readonly expiresAtSeconds: number };
-  /** A request has placed it, and the fold has not seen it. */
+  /** A request has placed the order, and the fold has not seen it. */
   readonly inFlight?: { readonly expiresAtSeconds: number };
-  /** A DELETE was told that the hash is unknown: it holds for requests that were received by then. */
+  /** A DELETE was told that the hash is unknown. That holds for requests that were received by then. */
   readonly notedUntilMs?: number;
-  /** A cancellation is on its way. */
+  /** A cancellation of the hash is in flight. */
   readonly isCancelling?: boolean;
 }
 
-/** What requests are decided by, as it was at one moment. */
+/** The state by which requests are decided, read at one moment. */
 export interface Standing {
-  /** Since when nothing was lost, in milliseconds since 1970. Undefined: rows may be lost until the log is folded. */
+  /**
+   * The time since which nothing was lost, in milliseconds since 1970. Undefined: rows may be missing until the log is
+   * folded.
+   */
   readonly trustedSinceMs: number | undefined;
-  /** Of each maker of the requests. */
+  /** Has each maker of the requests. */
   readonly makers: ReadonlyMap<Address, MakerStanding>;
   readonly hashes: ReadonlyMap<Hex, HashStanding>;
 }
@@ -88,7 +91,7 @@ interface OfMaker {
   readonly partition: number;
 }
 
-/** What is to be stored of a request, all or none. */
+/** A write of a request. All of them are stored, or none. */
 export type Decision =
   | {
       readonly kind: 'charge';
@@ -96,26 +99,26 @@ export type Decision =
       readonly of: BudgetName;
       readonly tokens: Tokens & { readonly left: number };
     }
-  /** The append of the order has ended by `untilMs`, whatever became of it; so has that of a mark. */
+  /** Places an order. Its append has ended by `untilMs`, whatever became of it. The same holds for a mark. */
   | (OfMaker & {
       readonly kind: 'place';
       readonly orderHash: Hex;
-      /** As a response has it: minimal hex. */
+      /** Minimal hex, as in a response. */
       readonly salt: Hex;
       readonly expiresAtSeconds: number;
       readonly untilMs: number;
     })
-  /** A cancellation, or an instruction by its mark, is on its way into the log. */
+  /** Marks a cancellation or an instruction as in flight. */
   | (OfMaker & {
       readonly kind: 'mark';
       readonly orderHash: Hex;
       readonly untilMs: number;
       readonly instruction?: Instruction;
-      /** Stored only where so much of the order is still left, or where it is still in flight. */
+      /** Store the mark only if this much of the order is still left, or if it is still in flight. */
       readonly onlyWith?: bigint | 'in flight';
     });
 
-/** What is left of a budget once so many are taken: below zero where it does not hold so many. */
+/** Takes `count` from a budget. What is left is below zero if the budget does not hold that many. */
 export function spend(
   { left, atMs }: Tokens,
   { ratePerSecond, burst }: Budget,
@@ -126,14 +129,14 @@ export function spend(
   return { left: Math.min(burst, filled) - count, atMs: Math.max(atMs, nowMs) };
 }
 
-/** Sums of times and rates are not exact. */
+/** Allows for rounding: sums of times and rates are not exact. */
 const SLACK = 0.00001;
 
 export function isSpent(left: number): boolean {
   return left < -SLACK;
 }
 
-/** How many whole orders of those that were asked for the budget holds. */
+/** How many of the requested orders the budget holds. */
 export function heldOf(count: number, left: number): number {
   return Math.floor(count + left + SLACK);
 }
@@ -154,7 +157,7 @@ export function makerOf({ makers }: Standing, maker: Address): MakerStanding {
   return standing;
 }
 
-/** A standing of one's own, which decisions change in place. */
+/** A copy of a standing, which decisions change in place. */
 export interface Draft extends Standing {
   readonly makers: Map<Address, MakerStanding>;
   readonly hashes: Map<Hex, HashStanding>;
@@ -164,7 +167,7 @@ export function draftOf(standing: Standing): Draft {
   return { ...standing, makers: new Map(standing.makers), hashes: new Map(standing.hashes) };
 }
 
-/** Leaves a draft as the decisions leave the store: the next request is decided over it. */
+/** Applies the decisions to a draft, as they will change the store. The next request is decided by it. */
 export function applyDecisions(draft: Draft, decisions: readonly Decision[], nowMs: number): Draft {
   const { makers, hashes } = draft;
   for (const decision of decisions) {

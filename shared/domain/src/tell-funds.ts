@@ -5,16 +5,16 @@ import type { OpenOrder } from './open-order.js';
 export const hasFunds = ({ inBook, state }: Pick<OpenOrder, 'inBook' | 'state'>): boolean =>
   inBook && state.status !== 'VALIDATING';
 
-/** Who tells readers a maker's new funds, also those that begin later. */
+/** The orders that tell readers a maker's new funds. Readers that begin later get them too. */
 interface Telling {
-  /** The order whose record has them, where those of others are older. */
+  /** The order whose record has the funds, while those of others are older. */
   readonly teller: Hex | undefined;
-  /** The order whose record is published again for them. */
+  /** The order whose record is published again to tell the funds. */
   readonly repeated: OpenOrder | undefined;
 }
 
 /**
- * Chooses the newest order that can tell the funds of a token: others mostly leave before it.
+ * Chooses the newest order that can tell the funds of a token, because the others mostly leave before it.
  * @param orders oldest acceptance first
  * @param changed orders whose new records have the funds anyway
  */

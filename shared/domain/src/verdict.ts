@@ -16,41 +16,44 @@ export interface Refusal {
     | 'remaining_changed'
     | 'superseded'
     | 'unavailable';
-  /** The item of the request that failed, from 0, where one did. */
+  /** The item of the request that failed, from 0. Left out if none did. */
   readonly index?: number;
-  /** JSON pointer to the one wrong field, if there is one: into the item, or into the request where no item failed. */
+  /**
+   * JSON pointer to the one wrong field, if there is one. It points into the item, or into the request if no item
+   * failed.
+   */
   readonly pointer?: string;
   readonly detail: string;
-  /** When the same request may succeed. */
+  /** The time after which the same request may succeed. */
   readonly retryAfterMs?: number;
-  /** The instruction that counts, of `superseded`. */
+  /** Set for `superseded`: the instruction that counts. */
   readonly counts?: object;
-  /** What is left of an order that is not replaced, in minimal hex. */
+  /** The remaining amount of an order that was not replaced, in minimal hex. */
   readonly remainingMakingAmount?: string;
-  /** Of `unavailable`: another request with the same hash has not ended, or the store of orders has lost rows. */
+  /** Set for `unavailable`: another request with the same hash is in flight, or the store of orders has lost rows. */
   readonly cause?: 'in_flight' | 'untrusted';
-  /** Of a replacement: the list of the item that failed, where it is not that of the new orders. */
+  /** Set for a replacement if an item of the list `cancel` failed, not one of the new orders. */
   readonly list?: 'cancel';
 }
 
-/** What was decided about a request. A refusal may charge all the same. */
+/** The decision about a request. A refusal may still charge. */
 export interface Verdict {
-  /** To be stored, all or none. */
+  /** The writes to store, all or none. */
   readonly decisions: readonly Decision[];
   readonly refusal?: Refusal;
-  /** What is left of the budgets that were asked, of each maker. */
+  /** The rest of each maker's budget that was asked. */
   readonly left?: {
     readonly of: BudgetName;
     readonly makers: readonly { readonly maker: Address; readonly budget: Budget }[];
     readonly remaining: readonly number[];
   };
-  /** How many of the orders are charged to the address of the client. */
+  /** How many of the orders are charged to the client's address. */
   readonly ofClient: number;
-  /** Of an instruction that is taken: false where the log may have a newer one. */
+  /** Set for an instruction that is taken; false if the log may have a newer one. */
   readonly isKnown?: boolean;
 }
 
-/** Nothing is stored, and nothing is charged to a maker. */
+/** A refusal that stores nothing and charges no maker. */
 export function refused(refusal: Refusal): Verdict {
   return { decisions: [], refusal, ofClient: 0 };
 }

@@ -22,14 +22,14 @@ import { put, type Undo } from './undo.js';
 
 /**
  * The inputs of the fold besides the facts: the grace period and the remembered hashes. The caller notes each
- * transition (`HashMemory`) before the next fact.
+ * transition in `HashMemory` before the next fact.
  */
 export type Rules = HashRules & RoutingRules;
 
-/** Takes the transitions of a change. If it throws, the change is taken back. */
+/** Takes the transitions of a change. If it throws, the change is undone. */
 export type Accept = (transitions: readonly Transition[]) => void;
 
-/** One maker in memory, and each write that a fact or the time can lead to. */
+/** One maker in memory, with each write that a fact or the time can lead to. */
 export class WritableMaker implements Maker {
   readonly maker: Address;
   readonly rules: Rules;
@@ -45,7 +45,7 @@ export class WritableMaker implements Maker {
   #transitions: Transition[] = [];
   #offset = -1n;
 
-  /** @param maker copied: it stays as it is */
+  /** @param maker copied, not changed */
   constructor(maker: Maker, rules: Rules) {
     this.maker = maker.maker;
     this.rules = rules;
@@ -67,28 +67,28 @@ export class WritableMaker implements Maker {
     return this.#funding;
   }
 
-  /** True if the order's nonce is above the chain's. Known only once the order was read. */
+  /** True if the order's nonce is above the chain's. That is known only once the order was read. */
   isAhead(order: Pick<OpenOrder, 'order' | 'isObserved'>): boolean {
     return order.isObserved && this.nonce !== undefined && order.order.nonce > this.nonce.value;
   }
 
-  /** True if the chain's nonce has passed the nonce: an order with it can never be filled any more. */
+  /** True if the chain's nonce has passed the nonce, so an order with it can never be filled. */
   hasPassed(nonce: bigint): boolean {
     return this.nonce !== undefined && nonce < this.nonce.value;
   }
 
-  /** True if its maker has cancelled it with many others. */
+  /** True if the maker has cancelled the order together with others. */
   isCutOff(order: Pick<OpenOrder, 'order' | 'acceptedAtMs'>, clock: LogClock): boolean {
     return isCutOff(order, this.exits, clock);
   }
 
-  /** The order as its maker's caps have it. */
+  /** The order with `cappedUntil` set by the maker's caps. */
   withCap(order: OpenOrder, clock: LogClock): OpenOrder {
     const until = cappedUntil(this.exits.caps, order.order.making.token, clock);
     return until === order.cappedUntil ? order : { ...order, cappedUntil: until };
   }
 
-  /** Judges the order by its maker's caps anew. */
+  /** Judges the order again by its maker's caps. */
   recap(order: OpenOrder, clock: LogClock): OpenOrder {
     const next = this.withCap(order, clock);
     return next === order ? order : this.change(next, ['CAP_CHANGED'], clock);
@@ -100,8 +100,8 @@ export class WritableMaker implements Maker {
   }
 
   /**
-   * The orders of a maker who is suspended or removed leave the book. They are watched and judged meanwhile, so those
-   * that come back do so as they are by then.
+   * Sets the admission. Orders of a suspended or removed maker leave the book. They are still watched and judged
+   * meanwhile, so those that come back do so in their present state.
    * @param clock of the partition
    */
   setAdmission(admission: Admission, clock: LogClock): void {
@@ -137,7 +137,7 @@ export class WritableMaker implements Maker {
 
   /**
    * @param token one that an open order sells
-   * @param known undefined: nobody knows them any more
+   * @param known undefined: no longer known
    */
   setFunds(token: Address, known: KnownFunds | undefined): void {
     const funding = this.#funding.get(token);
@@ -153,8 +153,8 @@ export class WritableMaker implements Maker {
   }
 
   /**
-   * Replaces the order, judged anew, and reports what readers see of it. Here it may enter the book, and only a cap
-   * withholds it.
+   * Replaces the order, judges it again, and reports what readers see of the change. The order may enter the book here,
+   * and only a cap withholds it.
    */
   change(order: OpenOrder, causes: readonly BookCause[], clock: LogClock): OpenOrder {
     const before = this.#orders.get(order.orderHash);
@@ -172,13 +172,13 @@ export class WritableMaker implements Maker {
     return changed;
   }
 
-  /** Has the feed told the funds of a token by an order that sells it, unless changes of orders have told them. */
+  /** Makes an order that sells the token tell the feed its funds, unless changes of orders have told them. */
   tellFunds(token: Address, causes: readonly BookCause[]): void {
     const changed = this.#transitions.flatMap((one) => (one.kind === 'OrderChanged' ? one.order.orderHash : []));
     this.#tell(token, new Set(changed), causes);
   }
 
-  /** Where an order has left whose record alone had the funds, that of another one tells them. */
+  /** If the only order whose record had the funds has left, makes another order tell them. */
   #replaceTellers(): void {
     for (const [token, { teller }] of this.#funding) {
       if (teller === undefined) continue;
@@ -213,7 +213,7 @@ export class WritableMaker implements Maker {
     return withheld;
   }
 
-  /** Has the order out of the book, and tells nobody: no feed has had what was folded in quarantine. */
+  /** Takes the order out of the book and tells nobody: no feed had what was folded in quarantine. */
   hide(order: OpenOrder): OpenOrder {
     const hidden = { ...order, inBook: false };
     this.#setOrder(order.orderHash, hidden);
@@ -229,7 +229,7 @@ export class WritableMaker implements Maker {
     this.note({ kind: 'MakerChanged', admission, limits, nonce, exits });
   }
 
-  /** The second from which the order is due for something. */
+  /** The second at which the order is next due for a change. */
   dueAt(order: OpenOrder): number {
     const { cancelAt } = this.exits;
     const isSwitched = cancelAt > 0 && order.acceptedAtMs <= cancelAt * 1000;
@@ -259,7 +259,7 @@ export class WritableMaker implements Maker {
     put(this.#funding, token, funding);
   }
 
-  /** Does the work, or nothing of it: if it throws, or `accept` does, the maker is as it was before. */
+  /** Does the work, or nothing of it. If it or `accept` throws, the maker is as it was before. */
   attempt(offset: bigint, accept: Accept | undefined, work: () => void): readonly Transition[] {
     const { admission, limits, nonce, exits, listVersion, dueAtSeconds } = this;
     this.#offset = offset;
@@ -278,7 +278,7 @@ export class WritableMaker implements Maker {
       this.#takeBack();
       throw error;
     } finally {
-      // A maker that is held for long keeps nothing of its last change.
+      // Do not hold on to the last change: a maker may be held for long.
       this.#undo = [];
       this.#transitions = [];
     }
@@ -289,7 +289,7 @@ export class WritableMaker implements Maker {
       if ('orders' in write) put(this.#orders, write.orders, write.before);
       else put(this.#funding, write.funding, write.before);
     }
-    // An order that is put back belongs to its place among the others.
+    // Restore the order of acceptance, because an order that is put back comes last.
     const orders = [...this.#orders].sort(([, a], [, b]) => (a.acceptedOffset < b.acceptedOffset ? -1 : 1));
     this.#orders.clear();
     for (const [orderHash, order] of orders) this.#orders.set(orderHash, order);

@@ -2,7 +2,7 @@ import cors from 'cors';
 import type { RequestHandler } from 'express';
 import { SERVER_TIME } from './send.js';
 
-/** Headers of answers that a page may read, beside those that any page may. */
+/** Response headers that a page may read, besides those that any page may read. */
 const exposedHeaders = [
   'X-Request-Id',
   'Retry-After',
@@ -20,12 +20,12 @@ const exposedHeaders = [
   'Preference-Applied',
   'ETag',
 ];
-/** The most that browsers take. */
+/** The longest time that browsers accept. */
 const PREFLIGHT_SECONDS = 7_200;
 
 /**
- * Lets the pages of these origins call the API and read its answers (CORS). No cookie and no credential is part of the
- * API, so `*` is as safe as the API itself. Without origins no answer has headers of CORS.
+ * Lets the pages of these origins call the API and read its answers (CORS). The API uses no cookies and no credentials,
+ * so `*` is as safe as the API itself. Without origins, answers have no CORS headers.
  */
 export function allowOrigins(origins: readonly string[]): RequestHandler[] {
   if (origins.length === 0) return [];

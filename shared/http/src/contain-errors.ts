@@ -5,8 +5,8 @@ type Take = (error: unknown) => void;
 const takers = new AsyncLocalStorage<Take>();
 
 /**
- * Does the work of one request. An error that nothing catches goes to `take`: of the work itself, and of all that it
- * begins, in timers, listeners and promises, where the process has called `onStrayErrors`.
+ * Does the work of one request. An uncaught error of the work goes to `take`. If the process has called
+ * `onStrayErrors`, so does an uncaught error of anything that the work begins, in timers, listeners and promises.
  */
 export function containErrors(work: () => void, take: Take): void {
   takers.run(take, () => {
@@ -18,7 +18,7 @@ export function containErrors(work: () => void, take: Take): void {
   });
 }
 
-/** Keeps an error that nothing caught from ending the process where it came from a request. `die` takes all others. */
+/** Stops uncaught errors of requests from ending the process. `die` takes all other errors. */
 export function onStrayErrors(die: Take): void {
   const take: Take = (error) => (takers.getStore() ?? die)(error);
   process.on('uncaughtException', take);

@@ -6,11 +6,11 @@ import { containErrors } from './contain-errors.js';
 import { internal, type Refusal, requestIdOf, toWire } from './reply.js';
 import { closeSoon } from './send.js';
 
-/** Requests of one connection that wait for the answers before them. */
+/** Requests of one connection that may wait for the answers before them. */
 const PIPELINED_MAX = 32;
-/** More than browsers and the proxies behind them send; Envoy takes as many. */
+/** More than browsers and their proxies send. Envoy allows as many. */
 const FIELDS_MAX = 100;
-/** Bytes of a header field's value, and of its name. What a field costs to read may grow faster than its bytes. */
+/** Bytes of a header field's name or value. The cost to read a field may grow faster than its bytes. */
 const FIELD_BYTES_MAX = 8_192;
 const NAME_CHARACTERS_MAX = 100;
 
@@ -21,17 +21,17 @@ interface Exchange {
 
 const arrivals = new WeakMap<IncomingMessage, number>();
 
-/** When the head of a request was here, by the monotonic clock: one that is pipelined waits for those before it. */
+/** When the head of a request arrived, by the monotonic clock. A pipelined request then waits for those before it. */
 export function arrivedAtMs(request: IncomingMessage): number {
   return arrivals.get(request) ?? performance.now();
 }
 
-/** The exchanges of a connection without a whole answer yet, the first one under way; and how the connection ends. */
+/** A connection: its exchanges without a whole answer yet, the first one under way, and how the connection ends. */
 interface Connection {
   readonly exchanges: Exchange[];
   /** The last request that was answered; the rest of its body may still be on its way. */
   answered: IncomingMessage | undefined;
-  /** Bytes that had arrived when its last answer was sent. */
+  /** Bytes that had arrived when the last answer was sent. */
   bytesDone: number;
   /** The bytes after the exchanges cannot be read, so the connection is closed after them. */
   isBroken: boolean;
@@ -40,29 +40,28 @@ interface Connection {
 export interface FollowOptions {
   /** Connections of one client address at a time; left out behind proxies, whose addresses are not the clients'. */
   readonly connectionsPerAddressMax?: number | undefined;
-  /** The names by which the server may be asked; none: by any. */
+  /** The host names that requests may use. Empty: any name. */
   readonly hostNames?: readonly string[];
-  /** It may be asked by any address too, as probes and scrapes do: no page of another name has one as its host. */
+  /** Requests may use any IP address as the host too, as probes and scrapes do. A page of another name never does. */
   readonly takesAddresses?: boolean;
-  /** Takes what is refused before there is a request. */
+  /** Called for what is refused before there is a request. */
   readonly onRefused?: ((refusal: Refusal, requestId: string, status: number) => void) | undefined;
-  /** Takes an error that nothing caught. Its request is answered with 500, or cut where an answer was under way. */
+  /** Called for an uncaught error. Its request is answered with 500, or cut if an answer was under way. */
   readonly onFailed?: ((error: unknown, requestId: string, response: ServerResponse) => void) | undefined;
 }
 
-/** How the connections of a server end. */
+/** Ends the connections of a server. */
 export interface Connections {
-  /** From now on each answer ends its connection: its client is told so, and sends nothing more that would be lost. */
+  /** From now on each answer ends its connection. It tells the client so, which then sends nothing that gets lost. */
   readonly endWithAnswers: () => void;
-  /** Closes those without a request and without an answer that is still being sent. */
+  /** Closes the connections that have no request and no answer that is still being sent. */
   readonly closeIdle: () => void;
 }
 
 /**
- * Hands the requests of a server to a listener, one of each connection at a time: those that a client pipelines wait
- * for the answers before them. A connection beyond `connectionsPerAddressMax` is refused and none of its requests is
- * handled. A request that the HTTP parser refuses gets its problem on the socket, unless an answer is sent or under
- * way.
+ * Hands the requests of a server to a listener, one of each connection at a time. Pipelined requests wait for the
+ * answers before them. A connection beyond `connectionsPerAddressMax` is refused, and none of its requests is handled.
+ * A request that the HTTP parser refuses gets a problem on the socket, unless an answer is sent or under way.
  */
 export function followConnections(
   server: Server,
@@ -113,7 +112,7 @@ export function followConnections(
     else if (connection.exchanges.length > PIPELINED_MAX) request.socket.destroy();
   }
 
-  // Must come before all other listeners: the first request may be there at the same moment.
+  // Must come before all other listeners: the first request may arrive at the same moment.
   server.prependListener('connection', (socket: Socket) => {
     connections.set(socket, { exchanges: [], answered: undefined, bytesDone: 0, isBroken: false });
     socket.once('close', () => connections.delete(socket));
@@ -143,7 +142,7 @@ export function followConnections(
 
 type Refuse = (socket: Socket, refusal: Refusal) => void;
 
-/** Has the first exchange of a connection handled, and the next one after its answer. */
+/** Handles the first exchange of a connection, and the next one after its answer. */
 function start(connection: Connection, handle: (exchange: Exchange) => void): void {
   const [first] = connection.exchanges;
   if (first === undefined || !first.request.socket.writable) return;
@@ -157,7 +156,7 @@ function start(connection: Connection, handle: (exchange: Exchange) => void): vo
   handle(first);
 }
 
-/** What comes next on the connection cannot be read: it is closed after the answers that are due. */
+/** Closes a connection whose next bytes cannot be read, after the answers that are due. */
 function endBroken(
   error: NodeJS.ErrnoException,
   socket: Socket,
@@ -166,8 +165,8 @@ function endBroken(
 ): void {
   if (connection?.isBroken) return;
   const last = connection?.exchanges.at(-1);
-  // Nothing was asked on a connection that a browser keeps open for later: an answer would be taken for that of its
-  // next request.
+  // Browsers keep unused connections open for later. Do not answer there: the browser would take it for the answer to
+  // its next request.
   const isUnused = socket.bytesRead === 0;
   if (!socket.writable || error.code === 'ECONNRESET' || connection === undefined || isUnused) {
     socket.destroy();
@@ -214,8 +213,8 @@ function failRequest({ request, response }: Exchange): string {
 }
 
 /**
- * A target may name its origin too (RFC 9112, 3.2.2). Express answers one that is no URL with a page of its own, and a
- * proxy makes a path of it.
+ * Drops the origin that a request target may name (RFC 9112, 3.2.2). Express answers a target that is no URL with a
+ * page of its own, and a proxy turns it into a path.
  */
 function withoutOrigin(target = ''): string {
   const path = target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '');
@@ -255,8 +254,8 @@ function refuseOnSocket(socket: Socket, refusal: Refusal, requestId: string): nu
 
 /**
  * Checks the head of a request before anything reads a field of it.
- * @param names those by which the server may be asked, in lowercase; none: by any
- * @returns why it is refused
+ * @param names the host names that requests may use, in lowercase; empty: any name
+ * @returns why the request is refused
  */
 function faultOfHead(
   { httpVersion, rawHeaders, headers }: IncomingMessage,
@@ -269,20 +268,20 @@ function faultOfHead(
     const name = rawHeaders[large - (large % 2)]?.slice(0, NAME_CHARACTERS_MAX);
     return { code: 'payload_too_large', detail: `the header ${name} is larger than ${FIELD_BYTES_MAX} bytes` };
   }
-  // Two proxies may each go by another one of two Hosts (RFC 9112, 3.2).
+  // Of two Hosts, each proxy may use a different one (RFC 9112, 3.2).
   const hosts = rawHeaders.filter((name, at) => at % 2 === 0 && name.length === 4 && name.toLowerCase() === 'host');
   if (hosts.length > 1) return { code: 'invalid_request', detail: 'the request has more than one Host' };
   if (httpVersion === '1.1' && hosts.length === 0)
     return { code: 'invalid_request', detail: 'the request has no Host' };
-  // A page of another name whose address leads here could read what is for this machine alone (DNS rebinding).
+  // A page whose name resolves to this address could read what is for this machine alone (DNS rebinding).
   const name = nameOf(headers.host);
   if (names.length === 0 || names.includes(name)) return undefined;
   if (takesAddresses && isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0) return undefined;
-  const detail = `the Host is none of ${names.join(', ')}: ask by one of these, or add it to HOST_NAMES`;
+  const detail = `the Host is none of ${names.join(', ')}: use one of these, or add it to HOST_NAMES`;
   return { code: 'invalid_request', detail };
 }
 
-/** Drops the port, and makes it lowercase. */
+/** The host in lowercase, without the port. */
 function nameOf(host = ''): string {
   return host.replace(/:\d*$/, '').toLowerCase();
 }

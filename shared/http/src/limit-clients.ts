@@ -6,7 +6,7 @@ import type { Refusal } from './reply.js';
 
 /** The budget of one client address within a window; counted in this process. */
 export interface ClientLimit {
-  /** A request costs one, one more for each `BYTES_PER_UNIT` of its head and body, and what its route charges. */
+  /** A request costs one unit, one more for each `BYTES_PER_UNIT` of head and body, and what its route charges. */
   readonly units: number;
   readonly windowSeconds: number;
 }
@@ -16,8 +16,8 @@ const BYTES_PER_UNIT = 8_192;
 
 /**
  * Charges each request to its client's address, refusals included, before its body is read. A body of unknown length
- * costs what the largest does. Headers are those of the IETF draft (draft 8).
- * @param name of the limit, in the headers
+ * costs as much as the largest one. The headers are those of the IETF draft (draft 8).
+ * @param name the limit's name in the headers
  */
 export function limitClients(
   { units, windowSeconds }: ClientLimit,
@@ -53,12 +53,12 @@ export function limitClients(
   ];
 }
 
-/** The client's address; of IPv6 its network. */
+/** The client's address; for IPv6, its network. */
 export function addressOf(request: Request): string {
   return ipKeyGenerator(request.ip ?? '');
 }
 
-/** The cost of a request. */
+/** The cost of a request, in units of its limit. */
 export function unitsOf({ headers, rawHeaders, url = '' }: IncomingMessage, bodyBytesMax: number): number {
   const headLength = rawHeaders.reduce((length, text) => length + text.length, url.length);
   const declared = headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : bodyBytesMax;

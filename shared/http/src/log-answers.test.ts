@@ -14,7 +14,7 @@ beforeEach(() => {
 afterEach(() => void jest.useRealTimers());
 
 describe('the log of answers', () => {
-  test('has each refusal, a 5xx as a warning', () => {
+  test('has each refusal, and a 5xx as a warning', () => {
     const log = logAnswers(logger);
     log(true, () => ({ ...refused, maker: '0xa' }));
     log(true, () => ({ ...refused, status: 503, code: 'unavailable', detail: 'x'.repeat(10_000) }));
@@ -22,7 +22,7 @@ describe('the log of answers', () => {
     expect(lines[1]).toMatchObject({ level: 'warn', fields: { code: 'unavailable', detail: 'x'.repeat(300) } });
   });
 
-  test('has twenty refusals in a second, and then the number of the others', () => {
+  test('has at most twenty refusals a second, and counts the others', () => {
     const log = logAnswers(logger);
     for (let n = 0; n < 1_000; n += 1) log(true, () => refused);
     expect(lines).toHaveLength(20);
@@ -33,7 +33,7 @@ describe('the log of answers', () => {
     expect(lines).toHaveLength(22);
   });
 
-  test('has one success of a hundred', () => {
+  test('has one success in a hundred', () => {
     const log = logAnswers(logger);
     for (let n = 0; n < 250; n += 1) log(false, () => ({ requestId: String(n), endpoint: 'GET /things', status: 200 }));
     expect(lines.map(({ fields }) => fields['requestId'])).toEqual(['0', '100', '200']);

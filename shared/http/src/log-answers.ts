@@ -2,7 +2,7 @@ import type { Logger } from '@makerbook/telemetry';
 
 /** The fields of a line about an answer. */
 export interface Answered {
-  /** The same as in the answer. */
+  /** The request id that the answer has too. */
   readonly requestId: string;
   /** Method and route: `POST /v0alpha/limit-orders`. */
   readonly endpoint: string;
@@ -19,12 +19,12 @@ const REFUSALS_PER_SECOND_MAX = 20;
 const SUCCESSES_PER_LINE = 100;
 const DETAIL_CHARACTERS_MAX = 300;
 
-/** Takes the answer to each request; it is described where a line is written. */
+/** Called for the answer to each request. `describe` is called only if a line is written. */
 export type AnswerLog = (isRefused: boolean, describe: () => Answered) => void;
 
 /**
- * A line for each refusal and for each hundredth success, so that the request id of an answer leads to the log. Of more
- * than twenty refusals in a second the rest is counted: a flood costs no more than its answers.
+ * Writes a line for each refusal and for each hundredth success, so that an answer's request id leads to the log. Only
+ * counts refusals beyond twenty in a second: a flood costs no more than its answers.
  */
 export function logAnswers(logger: Logger): AnswerLog {
   let successes = 0;

@@ -5,15 +5,15 @@ import { internal } from './reply.js';
 /** Notes about a request, in `response.locals`. */
 export interface RequestNotes {
   requestId: string;
-  /** When the head of the request was here, by `performance.now()`. */
+  /** When the handling of the request began, by `performance.now()`. */
   startedAt: number;
-  /** Charges units to the limit of the client's address that counts for the route. */
+  /** Charges units to the client's address, under the limit of the route. */
   charge: (units: number) => Promise<void>;
-  /** Gives back the place of the request among those under way. */
+  /** Frees the request's place among those under way. */
   release?: () => void;
   /** The code of the problem that was answered, or what it is measured as. */
   code?: string;
-  /** The answer is a stream: how long it lasts is the client's decision. */
+  /** True if the answer is a stream. The client decides how long it lasts. */
   isStream?: boolean;
   /** The maker; if the signature was not verified, the one that the request names. */
   maker?: string;
@@ -21,14 +21,14 @@ export interface RequestNotes {
   reader?: string;
 }
 
-/** A request's own method and path may be anything: attributes and labels are bounded. */
+/** Methods that labels may have. A request's method and path may be anything, so attributes and labels are bounded. */
 const methods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE']);
 export const PATH_CHARS_MAX = 200;
 const SERVER_ERROR = 500;
 
 /**
- * A SERVER span and a measured time for each request, by OpenTelemetry's conventions for HTTP. The span belongs to the
- * trace that the request brought. No query and no address of a client is in it.
+ * Records a SERVER span and the duration of each request, by OpenTelemetry's conventions for HTTP. The span belongs to
+ * the trace that the request brought. The span has no query and no client address.
  */
 export function observeRequests(): RequestHandler {
   const duration = metrics.getMeter('http').createHistogram('http.server.request.duration', {
@@ -51,7 +51,7 @@ export function observeRequests(): RequestHandler {
     const span = beginSpan(method, { kind: SpanKind.SERVER, attributes }, parent);
     response.once('close', () => {
       const route: unknown = request.route?.path;
-      // An answer that failed on its way began with another status.
+      // An answer that failed while it was sent began with another status.
       const status = notes.code === internal.code ? SERVER_ERROR : response.statusCode;
       const isAnswered = response.writableEnded || notes.isStream === true || status === SERVER_ERROR;
       const isFailed = !isAnswered || status >= SERVER_ERROR;

@@ -10,7 +10,7 @@ const schema = z.strictObject({
   own: z.custom((value) => value === 1, { error: 'must be 1' }),
 });
 
-test('a value of another shape is refused in words for its sender', () => {
+test('a value of the wrong shape is refused with a reason for each field', () => {
   const faults = (value: unknown) => {
     const refusal = parseAs(schema, value);
     return 'errors' in refusal ? refusal.errors?.map(({ pointer, detail }) => `${pointer} ${detail}`) : [];
@@ -55,14 +55,14 @@ describe('the parameters of a query', () => {
     ],
     ['a time that is no uint256', `issuedAt=${'9'.repeat(78)}&salt=0x1&signature=0x`, ['/issuedAt'], 'uint256'],
     ['a page that is too large', `${given}&limit=1001`, ['/limit'], '/limit must be at most 1000'],
-  ])('are refused, with %s', (_what, query, pointers, detail) => {
+  ])('are refused, and the errors name %s', (_what, query, pointers, detail) => {
     const refusal = readQuery(new URLSearchParams(query), listQuery);
     expect(refusal).toMatchObject({ code: 'invalid_request', detail: expect.stringContaining(detail) });
     expect(refusal).toHaveProperty('errors', errorsAt(pointers));
     expect(refusal).not.toHaveProperty('index');
   });
 
-  test('that are wrong are named, the first twenty of them', () => {
+  test('that are wrong are named, up to twenty of them', () => {
     const query = new URLSearchParams(Array.from({ length: 500 }, (_, n): [string, string] => [`p${n}`, '']));
     expect(readQuery(query, listQuery)).toHaveProperty('errors.length', 20);
   });

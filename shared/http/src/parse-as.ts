@@ -2,9 +2,9 @@ import type { FieldProblem } from '@makerbook/contracts-http';
 import { z } from 'zod';
 import type { Refusal } from './reply.js';
 
-/** How many of the wrong places of a request are named. */
+/** The most wrong places of a request that are named. */
 export const FIELD_PROBLEMS_MAX = 20;
-/** Characters of a field's name that are named. */
+/** The most characters of a field's name that are shown. */
 const NAME_CHARACTERS_MAX = 100;
 
 /**
@@ -20,7 +20,7 @@ type RawIssue = Parameters<z.core.$ZodErrorMap>[0];
 
 const names: Readonly<Record<string, string>> = { object: 'an object', array: 'an array', string: 'a string' };
 
-/** What is wrong in words for the sender of a request, where the schema has none of its own. */
+/** Says what is wrong to the sender of a request, if the schema has no words of its own. */
 export function describeMisfit(issue: RawIssue): string {
   switch (issue.code) {
     case 'invalid_type':
@@ -40,13 +40,13 @@ export function describeMisfit(issue: RawIssue): string {
 export interface Issue {
   readonly path: readonly PropertyKey[];
   readonly message: string;
-  /** Fields at the place that nobody knows. */
+  /** Unknown fields at that place. */
   readonly keys?: readonly string[];
 }
 
 /**
- * 400 `invalid_request` for a request of another shape: names the first wrong places, each with a JSON pointer (RFC
- * 6901) and a sentence, and the item that the first is in.
+ * 400 `invalid_request` for a request of the wrong shape. Names the first wrong places, each with a JSON pointer (RFC
+ * 6901) and a sentence, and the index of the item that the first one is in.
  * @param issues one or more
  */
 export function refuseFields(issues: readonly Issue[]): Refusal {
@@ -75,9 +75,9 @@ function pointerTo(path: readonly PropertyKey[]): string {
 }
 
 /**
- * Reads the parameters of a query by their schema: each is given once, those that are optional at most once, and no
- * other one. A list is comma-separated.
- * @param itemsMax of a list
+ * Reads the parameters of a query by their schema. Each must be given once, an optional one at most once, and no other
+ * parameter. A list is comma-separated.
+ * @param itemsMax the most items of a list
  * @returns their values; or 400 `invalid_request` with everything that is missing, wrong or unknown
  */
 export function readQuery<S extends z.ZodObject>(

@@ -19,7 +19,7 @@ describe('the headers of a budget', () => {
     expect(headers['RateLimit-Policy']).toMatch(/^"orders"; q=10; w=10; /);
   });
 
-  test('say with Retry-After when a refused request can succeed: whole seconds, rounded up, at least one', () => {
+  test('tell in Retry-After when a refused request can succeed, in whole seconds, rounded up, at least one', () => {
     const told = [0, 1, 1000, 1001].map((ms) => rateHeaders('orders', [{ maker: '0xa', budget }], [3], ms));
     expect(told.map((headers) => headers['Retry-After'])).toEqual(['1', '1', '1', '2']);
     expect(told.map((headers) => headers['RateLimit'])).toEqual([1, 1, 1, 2].map((t) => `"orders"; r=3; t=${t}`));

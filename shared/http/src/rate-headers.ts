@@ -6,10 +6,10 @@ import type { ReplyHeaders } from './reply.js';
 const OWNER_CHARACTERS = 12;
 
 /**
- * `RateLimit` and `RateLimit-Policy` of a maker's budget, in the form of the IETF draft (draft 8), as the limit per
- * client has them: `q` the burst, `w` the seconds in which an empty budget fills, `r` what is left, `t` the seconds
- * until it is full, `pk` the budget's owner (hashed). Several makers in one request: the one with the least left.
- * @param retryAfterMs when the refused request can succeed: `t` says the same as `Retry-After` then
+ * `RateLimit` and `RateLimit-Policy` of a maker's budget, in the form of the IETF draft (draft 8), like the limit per
+ * client: `q` is the burst, `w` the seconds in which an empty budget fills, `r` what is left, `t` the seconds until it
+ * is full, `pk` the budget's owner (hashed). Of several makers in one request, shows the one with the least left.
+ * @param retryAfterMs when the refused request can succeed; `t` then says the same as `Retry-After`
  */
 export function rateHeaders(
   name: string,

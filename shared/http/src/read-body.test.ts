@@ -5,7 +5,7 @@ import { findExcess, type JsonBounds } from './read-body.js';
 const bounds: JsonBounds = { depthMax: 4, membersMax: 3, valuesMax: 20 };
 const excessOf = (text: string, given = bounds) => findExcess(Buffer.from(text), given);
 
-/** The same by the parsed value. */
+/** Measures the parsed value instead. */
 function measure(value: unknown): { depth: number; members: number; values: number } {
   if (typeof value !== 'object' || value === null) return { depth: 0, members: 0, values: 1 };
   const inner = Object.values(value).map(measure);
@@ -31,12 +31,12 @@ describe('the bounds of a JSON text', () => {
     expect(excessOf(text)).toBe(excess);
   });
 
-  test('agree with the parsed value, however it is written', () => {
+  test('agree with the parsed value, however it is formatted', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 6 }), fc.constantFrom(0, 1, '\t'), (value, indent) => {
         const { depth, members, values } = measure(value);
         const text = JSON.stringify(value, undefined, indent);
-        // One value may be counted twice: as what opens, and as what a comma announces.
+        // One value may be counted twice: at its opening bracket, and at the comma before it.
         const wide = { depthMax: depth, membersMax: members, valuesMax: 2 * values + 1 };
         expect(excessOf(text, wide)).toBeUndefined();
         if (depth > 0) expect(excessOf(text, { ...wide, depthMax: depth - 1 })).toMatch(/nested deeper/);

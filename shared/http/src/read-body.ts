@@ -16,7 +16,7 @@ const CLOSE_ARRAY = ']'.charCodeAt(0);
 const OPEN_OBJECT = '{'.charCodeAt(0);
 const CLOSE_OBJECT = '}'.charCodeAt(0);
 
-/** A refusal on its way to the place that answers errors. */
+/** Carries a refusal to the place that answers errors. */
 export class Refused extends Error {
   override readonly name = 'Refused';
   readonly refusal: Refusal;
@@ -27,7 +27,7 @@ export class Refused extends Error {
 }
 
 /**
- * Reads the whole body of a request. What is refused is not read on: `send` closes its connection.
+ * Reads the whole body of a request. Stops reading a refused body: `send` closes its connection.
  * @throws Refused: 415 for a packed body, 413 above the limit, 400 for one that does not arrive whole
  */
 export async function readBody(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
@@ -35,7 +35,7 @@ export async function readBody(request: IncomingMessage, bytesMax: number): Prom
   if (encoding !== 'identity' && encoding !== '') {
     throw new Refused({
       code: 'unsupported_media_type',
-      detail: 'the body must not be packed: leave out Content-Encoding',
+      detail: 'the body must not be compressed: leave out Content-Encoding',
     });
   }
   try {
@@ -56,11 +56,11 @@ export function hasBody({ headers }: Pick<IncomingMessage, 'headers'>): boolean 
 }
 
 /**
- * Reads a JSON body: 415 for another content type or a packed body, 413 above the limit, 400 for what is not JSON in
- * UTF-8, or is nested deeper or wider than any request has reason to be.
+ * Reads a JSON body. Refuses with 415 another content type or a packed body, with 413 a body above the limit, and with
+ * 400 one that is not JSON in UTF-8 or is nested deeper or wider than any request needs.
  */
 export function readJson(bytesMax: number): RequestHandler {
-  // Express hands on what it throws.
+  // Express passes on what this handler throws.
   return async (request: Request, _response: Response, next: NextFunction) => {
     const [type = ''] = (request.headers['content-type'] ?? '').split(';', 1);
     if (type.trim().toLowerCase() !== 'application/json') {
@@ -84,7 +84,7 @@ function parse(bytes: Buffer): unknown {
 
 /** The bounds of a JSON text. */
 export interface JsonBounds {
-  /** Arrays and objects within one another. */
+  /** Levels of nested arrays and objects. */
   readonly depthMax: number;
   /** Members of one object. */
   readonly membersMax: number;
@@ -96,8 +96,8 @@ export interface JsonBounds {
  * Checks a JSON text before it is parsed. Deep nesting and objects of many members cost much more than their bytes, in
  * the parser and in the report of what is wrong. The check is linear in the bytes, and what it allocates does not
  * depend on them.
- * @returns the bound that it exceeds, as a sentence; undefined where it exceeds none or is not JSON (the parser reports
- * that)
+ * @returns the bound that the text exceeds, as a sentence; undefined if it exceeds none or is not JSON (the parser
+ * reports that)
  */
 export function findExcess(bytes: Buffer, { depthMax, membersMax, valuesMax }: JsonBounds): string | undefined {
   const members = new Uint32Array(depthMax + 1);

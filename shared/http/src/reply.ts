@@ -4,11 +4,11 @@ import { type Problem, type ProblemCode, type ProblemText, problemBody, problemK
 
 /** A request as a route gets it. */
 export interface ApiRequest {
-  /** Also in the answer's `X-Request-Id` and in every problem. Taken from the request if it has a well-formed one. */
+  /** The id in the answer's `X-Request-Id` and in every problem. Taken from the request if it has a well-formed one. */
   readonly requestId: string;
-  /** When the head of the request was here, by `performance.now()`. */
+  /** When the head of the request arrived, by `performance.now()`. */
   readonly receivedAtMs: number;
-  /** The client's address, as its limits have it. */
+  /** The client's address, as its limits count it. */
   readonly client: string;
   /** Charges the client's address for work that the length of the request does not show. */
   readonly charge: (units: number) => Promise<void>;
@@ -22,7 +22,7 @@ export interface ApiRequest {
   readonly describe: (subject: Subject) => void;
 }
 
-/** What a request is about, or who asks. */
+/** The subject of a request, or who asks. */
 export interface Subject {
   readonly maker?: string | undefined;
   readonly reader?: string;
@@ -32,14 +32,14 @@ export interface Subject {
 /** Extra header fields. `RateLimit` and `RateLimit-Policy` join those of the limit per client. */
 export type ReplyHeaders = Readonly<Record<string, string>>;
 
-/** An answer with status 200, or 302 where its headers have a `Location`. */
+/** An answer with status 200, or 302 if its headers have a `Location`. */
 export interface Success {
   readonly body: string | Buffer;
   readonly contentType: string;
   readonly headers?: ReplyHeaders;
-  /** Instead of 200: of a page that says that there is none. */
+  /** Instead of 200, for a page that says that nothing is there. */
   readonly status?: 404;
-  /** Writes the answer in place of `body`, as long as it likes, and ends it. Not called for HEAD. */
+  /** Writes the answer instead of `body`, for as long as it likes, and ends it. Not called for HEAD. */
   readonly stream?: (response: ServerResponse) => void;
 }
 
@@ -58,7 +58,7 @@ export function isRefusal(result: object): result is Refusal {
   return 'code' in result && 'detail' in result;
 }
 
-/** 503: nothing was done, and the same request may be sent again: after a second, or after the given time. */
+/** 503: nothing was done. The same request may be sent again after a second, or after the given time. */
 export function unavailable(detail: string, retryAfterSeconds?: number): Refusal {
   const headers = retryAfterSeconds === undefined ? {} : { 'Retry-After': String(retryAfterSeconds) };
   return { code: 'unavailable', detail, headers };
@@ -70,7 +70,7 @@ export const internal: Refusal = {
   detail: 'the request failed here; it is logged under its request id',
 };
 
-/** The id that the request brought, where it is a sane one; else a new one. */
+/** The id that the request brought, if it is well-formed; else a new one. */
 export function requestIdOf({ headers }: IncomingMessage): string {
   const given = headers['x-request-id'];
   return typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID();
@@ -86,7 +86,7 @@ export function okText(body: string, headers: ReplyHeaders = {}): Success {
   return { body, contentType: 'text/plain; charset=utf-8', headers };
 }
 
-/** Status, content type and body of a reply: the one place where a problem becomes bytes (RFC 9457). */
+/** Gives status, content type and body of a reply: the one place that turns a problem into bytes (RFC 9457). */
 export function toWire(reply: Reply, requestId: string) {
   if (!isRefusal(reply)) {
     const { contentType, headers = {}, body, status = 200 } = reply;
@@ -98,7 +98,7 @@ export function toWire(reply: Reply, requestId: string) {
   return {
     status,
     contentType: 'application/problem+json; charset=utf-8',
-    // A 404 and a 405 would be kept by caches otherwise. When a fault or an outage ends is not known.
+    // Caches would keep a 404 and a 405 otherwise. Nobody knows when a fault or an outage ends: retry after a second.
     headers: { 'Cache-Control': 'no-store', ...(status >= 500 && { 'Retry-After': '1' }), ...headers },
     body: JSON.stringify(problem),
   };

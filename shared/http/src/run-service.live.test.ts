@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { expect, test } from '@jest/globals';
 import { until } from '@makerbook/parts';
 
-/** A process that runs a service whose parts are these expressions; it writes `starting` when its start begins. */
+/** Spawns a process that runs a service, started by the expression `start`. It writes `starting` before that. */
 function runProcess(start: string): ChildProcess {
   const module = JSON.stringify(new URL('./run-service.js', import.meta.url).href);
   const code = `
@@ -29,7 +29,7 @@ async function endOf(child: ChildProcess): Promise<{ code: number | null; signal
 const stop = "stop: async () => console.error('stopped')";
 
 test.each(['SIGTERM', 'SIGINT'] as const)(
-  '%s during a start that does not come to its end ends the process',
+  '%s ends the process even during a start that never finishes',
   async (signal) => {
     const child = await startedProcess('new Promise(() => {})');
     child.kill(signal);
@@ -37,23 +37,23 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   },
 );
 
-test('SIGTERM stops a service that runs, and the process ends with 0', async () => {
+test('SIGTERM stops a running service, and the process exits with 0', async () => {
   const child = await startedProcess(`Promise.resolve({ ${stop}, failed: new Promise(() => {}) })`);
   child.kill('SIGTERM');
   expect(await endOf(child)).toEqual({ code: 0, signal: null, errors: 'stopped\n' });
 });
 
-test('a start that fails ends with 1 and its reason', async () => {
+test('a failed start exits with 1 and tells the reason', async () => {
   const end = await endOf(runProcess("Promise.reject(new Error('no such topic'))"));
   expect(end).toMatchObject({ code: 1, errors: expect.stringContaining('no such topic') });
 });
 
-test('a failure while it runs stops the service, and ends with 1 and its reason', async () => {
+test('a failure of a running service stops it, exits with 1, and tells the reason', async () => {
   const end = await endOf(runProcess(`Promise.resolve({ ${stop}, failed: Promise.resolve(new Error('fenced')) })`));
   expect(end).toMatchObject({ code: 1, errors: expect.stringMatching(/stopped[\s\S]*fenced/) });
 });
 
-test('an error of one request that nothing caught is 500, or a cut answer, and the process goes on; any other ends it', async () => {
+test('an uncaught error in a request is 500 or a cut answer, and elsewhere it ends the process', async () => {
   const module = JSON.stringify(new URL('./serve-api.js', import.meta.url).href);
   const child = await startedProcess(`(async () => {
     const { serveApi } = await import(${module});
@@ -93,7 +93,7 @@ test('an error of one request that nothing caught is 500, or a cut answer, and t
   }
   await expect(ask('stream').then((answer) => answer.text())).rejects.toThrow();
   await expect(ask('begins').then((answer) => answer.text())).rejects.toThrow();
-  // None of them keeps its place among those under way, though some never return.
+  // None of these requests keeps its place among those under way, though some never return.
   expect(await (await ask('well')).text()).toBe('well');
   child.stdin?.write('end');
   const { code, errors } = await end;

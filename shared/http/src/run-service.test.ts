@@ -1,14 +1,14 @@
 import { expect, test } from '@jest/globals';
 import { type Starting, startService } from './run-service.js';
 
-/** Opens three things, the second of which cannot be closed. */
+/** Opens three things. The second cannot be closed. */
 function open({ onStop }: Starting, closed: string[]) {
   onStop(() => closed.push('first'));
   onStop(() => Promise.reject(new Error('it hangs')));
   onStop(() => closed.push('last'));
 }
 
-test('a service that stops closes all, the last one first, and then throws what failed', async () => {
+test('a service that stops closes everything, the last opened first, and then throws what failed', async () => {
   const closed: string[] = [];
   const { stop } = await startService(async (starting) => {
     open(starting, closed);
@@ -19,7 +19,7 @@ test('a service that stops closes all, the last one first, and then throws what 
   await stop();
 });
 
-test('so does one whose start fails, and throws why', async () => {
+test('a service that fails to start closes everything, the last opened first, and throws the reason', async () => {
   const closed: string[] = [];
   const starting = startService(async (starting) => {
     open(starting, closed);

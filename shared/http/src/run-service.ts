@@ -10,21 +10,21 @@ export interface Running {
   /** Finishes what is under way and closes everything. */
   readonly stop: () => Promise<void>;
   /**
-   * Settles with the error after which the service cannot go on; the process then stops. A process that is alive and
-   * does nothing is worse.
+   * Settles with the error after which the service cannot continue. The process then stops: one that is alive and does
+   * nothing is worse.
    */
   readonly failed: Promise<Error>;
 }
 
 /** Takes the reports of a starting service. */
 export interface Starting {
-  /** Calls `close` when the service stops, or when its start fails: the last one first. */
+  /** Registers `close`, to be called when the service stops or its start fails. The last one is called first. */
   readonly onStop: (close: () => unknown) => void;
-  /** The service cannot go on. */
+  /** Reports that the service cannot continue. */
   readonly fail: (error: Error) => void;
 }
 
-/** Starts a service in this process. Where the start fails, what it has opened is closed. */
+/** Starts a service in this process. If the start fails, closes what it has opened. */
 export async function startService<R extends object>(start: (starting: Starting) => Promise<R>): Promise<R & Running> {
   const { promise: failed, resolve: fail } = Promise.withResolvers<Error>();
   const closing: (() => unknown)[] = [];
@@ -39,9 +39,9 @@ export async function startService<R extends object>(start: (starting: Starting)
 
 /**
  * Runs a service's process: settings, telemetry, start, wait for SIGTERM or SIGINT, stop in order, exit with 0. A
- * signal during the start ends the process at once: nothing has been answered yet, and what was begun is what a crash
- * leaves. A failed start, a fatal error later (also while it stops) or one that nothing caught is written to standard
- * error; the exit code is then 1. One that comes from a request ends that request alone.
+ * signal during the start ends the process at once: nothing has been answered yet, and no more is left behind than
+ * after a crash. A failed start, a later fatal error (also during the stop) or an uncaught error is written to standard
+ * error, and the exit code is 1. An uncaught error that comes from a request ends that request alone.
  */
 export async function runService<S extends TelemetrySettings>(
   name: string,

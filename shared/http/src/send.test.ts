@@ -18,11 +18,11 @@ test.each([
   ['identity;q=1, *;q=0.000', undefined],
   ['brotli', undefined],
   [';,;;,q=1', undefined],
-])('what accepts %j gets %s', (accepted, encoding) => {
+])('a request that accepts %j gets %s', (accepted, encoding) => {
   expect(encodingOf(accepted)).toBe(encoding);
 });
 
-test('only the first codings of a list count, so that a long one costs no more', () => {
+test('only the first codings of a list count, so a long list costs no more', () => {
   expect(encodingOf(`${'a,'.repeat(10)}br`)).toBe('br');
   expect(encodingOf(`${'a,'.repeat(4_000)}br`)).toBeUndefined();
 });

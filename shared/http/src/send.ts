@@ -7,25 +7,25 @@ import type { RequestNotes } from './observe-requests.js';
 import { hasBody } from './read-body.js';
 import { isRefusal, type Reply, toWire } from './reply.js';
 
-/** A body of which so much is left is read to its end, so that the connection can be used again. */
+/** A body of at most this size is read to its end, so that the connection can be used again. */
 const UNREAD_BYTES_MAX = 65_536;
 /** How long a client has to take the answer before its connection is cut. */
 const LINGER_MS = 500;
 /** A smaller body fits into a few packets as it is. */
 const PACK_BYTES_MIN = 16_384;
-/** More codings than any client names. The work for one request is bounded by it. */
+/** More codings than any client names. Bounds the work for one request. */
 const CODINGS_MAX = 16;
 
 /** The header with the time in Unix milliseconds. A reply may name a later time than that of its sending. */
 export const SERVER_TIME = 'X-Server-Time';
 
-/** A request's id, and when it was here by `performance.now()` if that was noted. */
+/** A request's id, and, if noted, when its handling began, by `performance.now()`. */
 type SentNotes = Pick<RequestNotes, 'requestId'> & Partial<Pick<RequestNotes, 'startedAt'>>;
 
 /**
- * Answers a request, once, with the time and how long it took. `requestId` goes into a problem. A GET that names the
- * `ETag` of its answer gets 304. A large body is packed where the request accepts that. A stream begins, and writes the
- * rest itself.
+ * Answers a request once, with the time and how long it took. `requestId` goes into a problem. A GET that names the
+ * `ETag` of its answer gets 304. A large body is packed if the request accepts that. A stream gets its headers sent
+ * here, and writes the rest itself.
  */
 export function send(request: Request, response: Response, reply: Reply, { requestId, startedAt }: SentNotes): void {
   if (response.headersSent || response.destroyed) return;
@@ -71,8 +71,8 @@ export function send(request: Request, response: Response, reply: Reply, { reque
 }
 
 /**
- * Cuts a stream once its client has closed its side of the connection. Other answers go to such a client all the same;
- * one that has no end would keep its place until what is written to the client fails.
+ * Cuts a stream once its client has closed its side of the connection. Such a client still gets other answers. An
+ * endless one would keep its place until a write to the client fails.
  */
 export function endWithClient({ socket }: IncomingMessage, response: ServerResponse): void {
   const cut = () => response.destroy();
@@ -106,12 +106,12 @@ function isLongUnread(request: IncomingMessage): boolean {
   return !(bytes <= UNREAD_BYTES_MAX);
 }
 
-/** The rest of the body stays with the client: its connection is closed, a moment after the answer. */
+/** Leaves the rest of the body unread, and closes the connection a moment after the answer. */
 function stopReading(request: IncomingMessage): void {
   // Otherwise the server reads an unused body to its end.
   request.read(0);
   request.pause();
-  // The server calls this after the answer. An immediate close with unread bytes could take the answer from the client.
+  // The server calls this after the answer. An immediate close with unread bytes could lose the answer.
   request.socket.destroySoon = () => closeSoon(request.socket);
 }
 
@@ -124,8 +124,8 @@ export function closeSoon(socket: Socket): void {
 }
 
 /**
- * Brotli of quality 1 packs 1,000 orders (675 kB) to 23 % in 1.6 ms, gzip to 25 % in 5 ms; higher qualities take longer
- * and gain nothing, for most of an order is random.
+ * Brotli of quality 1 packs 1,000 orders (675 kB) to 23 % in 1.6 ms, gzip to 25 % in 5 ms. Higher qualities take longer
+ * and gain nothing, because most of an order is random.
  */
 const packers = {
   br: (body: Buffer) =>
@@ -138,7 +138,7 @@ const packers = {
 /** How a body may be packed. */
 type Encoding = keyof typeof packers;
 
-/** Packed forms by body: one that is answered again is packed once. */
+/** Packed forms, keyed by body. A body that is sent again is packed once. */
 const packed: Readonly<Record<Encoding, WeakMap<Buffer, Promise<Buffer>>>> = { br: new WeakMap(), gzip: new WeakMap() };
 
 /** True if a body depends on what the request accepts. */

@@ -38,7 +38,7 @@ const settings = {
   CORS_ORIGINS: [],
 };
 
-/** One that takes JSON, unless it is a GET. */
+/** A route that takes JSON, unless it is a GET. */
 function route(method: Route['method'], path: string, handle: Route['handle']): Route {
   return { method, path, takesJson: method !== 'GET', handle };
 }
@@ -104,17 +104,17 @@ async function expectProblem(response: Response, status: number, code: string): 
   return problem;
 }
 
-/** A connection on which this is sent at once, and what was answered on it so far. */
+/** Opens a connection, sends the text at once, and collects what is answered. */
 function openRaw(text: string, { port } = api) {
   const socket = connect(port, '127.0.0.1', () => socket.write(text));
   const raw = { socket, answer: '', closed: new Promise<void>((resolve) => socket.on('close', () => resolve())) };
   socket.on('data', (chunk) => (raw.answer += chunk.toString()));
-  // A server that has read enough may reset the connection, behind its answer.
+  // A server that has read enough may reset the connection after its answer.
   socket.on('error', () => undefined);
   return raw;
 }
 
-/** All that is answered until the connection is closed. */
+/** Sends the text. Resolves with everything that is answered until the connection is closed. */
 async function ask(text: string, server = api): Promise<string> {
   const raw = openRaw(text, server);
   await raw.closed;
@@ -124,7 +124,7 @@ async function ask(text: string, server = api): Promise<string> {
 const json = 'Host: a\r\nContent-Type: application/json';
 
 describe('the HTTP server', () => {
-  test('answers with the request id that came in, and makes one where it is not sane', async () => {
+  test('answers with the request id that came in, and makes one if that is not valid', async () => {
     const given = await fetch(`${base}/things?a=1&a=2`, { headers: { 'x-request-id': 'abc-1' } });
     expect(given.headers.get('x-request-id')).toBe('abc-1');
     const query = ['1', '2'].map((value) => ['a', value]);
@@ -133,7 +133,7 @@ describe('the HTTP server', () => {
     expect(odd.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  test('says with each answer what its clock is, and how long it took', async () => {
+  test('sends its time and how long it took with each answer', async () => {
     const sentAtMs = Date.now();
     for (const path of ['/things', '/limited', '/nowhere', '/late']) {
       const { headers } = await fetch(`${base}${path}`, { headers: { 'x-forwarded-for': '10.9.9.9' } });
@@ -151,7 +151,7 @@ describe('the HTTP server', () => {
     ['gzip;q=1, br;q=0', 'gzip'],
     ['deflate', null],
     ['identity', null],
-  ])('a large body is packed as the request accepts: %s', async (accepted, encoding) => {
+  ])('a large body is compressed as the request accepts: %s', async (accepted, encoding) => {
     const response = await fetch(`${base}/large`, { headers: { 'accept-encoding': accepted } });
     expect([response.headers.get('content-encoding'), response.headers.get('vary')]).toEqual([
       encoding,
@@ -162,7 +162,7 @@ describe('the HTTP server', () => {
     expect(Buffer.from(await response.arrayBuffer()).equals(large)).toBe(true);
   });
 
-  test('a small body is not packed', async () => {
+  test('a small body is not compressed', async () => {
     const response = await fetch(`${base}/things`, { headers: { 'accept-encoding': 'br' } });
     expect([response.headers.get('content-encoding'), response.headers.get('vary')]).toEqual([null, 'Origin']);
   });
@@ -176,7 +176,7 @@ describe('the HTTP server', () => {
     expect([changed.status, (await changed.text()).length]).toEqual([200, large.length]);
   });
 
-  test('no refusal is kept by a cache', async () => {
+  test('no cache keeps a refusal', async () => {
     for (const path of ['/nothing', '/text']) {
       expect((await fetch(`${base}${path}`)).headers.get('cache-control')).toBe('no-store');
     }
@@ -188,7 +188,7 @@ describe('the HTTP server', () => {
     expect((await fetch(`${base}/elsewhere`)).status).toBe(404);
   });
 
-  test('HEAD is answered as GET without its body, and counts once', async () => {
+  test('HEAD is answered like GET without the body, and counts as one request', async () => {
     const headers = { 'x-forwarded-for': '203.0.113.30' };
     const [head, get] = [
       await fetch(`${base}/things?a=1`, { method: 'HEAD', headers: { ...headers, 'x-request-id': 'same' } }),
@@ -205,7 +205,7 @@ describe('the HTTP server', () => {
     expect(refused.headers.get('ratelimit')).toMatch(/^"client"; r=197;/);
   });
 
-  test('the page of an origin that is on the list may call, and read the headers of the answer; no other may', async () => {
+  test('a page of a listed origin may call and read the headers of the answer, and no other page may', async () => {
     const ask = (origin: string, method = 'OPTIONS') =>
       fetch(`${base}/things`, {
         method,
@@ -237,7 +237,7 @@ describe('the HTTP server', () => {
     expect(JSON.stringify(await expectProblem(await fetch(`${base}/broken`), 500, 'internal'))).not.toContain('secret');
   });
 
-  test('requests that are pipelined are handled one after the other', async () => {
+  test('pipelined requests are handled one after the other', async () => {
     const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`;
     const before = handled;
     const answers = ask(`${get('/slow')}${get('/things')}GET /things HTTP/1.0\r\n\r\n`);
@@ -253,7 +253,7 @@ describe('the HTTP server', () => {
     expect(handled).toBe(before + 2);
   });
 
-  test('a client that closes its side behind its requests gets each whole answer', async () => {
+  test('a client that closes its side after its requests gets every answer whole', async () => {
     const raw = openRaw('GET /things HTTP/1.1\r\nHost: a\r\n\r\nGET /large HTTP/1.1\r\nHost: a\r\n\r\n');
     raw.socket.once('connect', () => raw.socket.end());
     await raw.closed;
@@ -261,7 +261,7 @@ describe('the HTTP server', () => {
     expect(raw.answer.endsWith(large.toString())).toBe(true);
   });
 
-  test('an answer is one alone, whatever follows its request', async () => {
+  test('a request gets exactly one answer, whatever follows it', async () => {
     const answered = await ask(`POST /things HTTP/1.1\r\n${json}\r\nContent-Length: 2\r\n\r\n[]\0\0\r\n\r\n`);
     expect(answered).toMatch(/^HTTP\/1.1 200/);
     expect(answered.match(/HTTP\/1.1/g)).toHaveLength(1);
@@ -270,7 +270,7 @@ describe('the HTTP server', () => {
     expect(halfRead.match(/HTTP\/1.1/g)).toHaveLength(1);
   });
 
-  test('a request behind one that was answered before its body came is judged by itself', async () => {
+  test('a request after one that was answered before its body came is judged on its own', async () => {
     const raw = openRaw(`POST /nothing HTTP/1.1\r\n${json}\r\nContent-Length: 2\r\n\r\n`);
     await until(() => raw.answer.startsWith('HTTP/1.1 404'));
     raw.socket.write(`[]POST /things HTTP/1.1\r\n${json}\r\nContent-Length: 10\r\n\r\n[1`);
@@ -281,8 +281,8 @@ describe('the HTTP server', () => {
     ]);
   });
 
-  describe('a body that is refused is not read on', () => {
-    /** Sends a head and then a body without end; counts what the connection took of it until it was closed. */
+  describe('an unwanted body is read no further', () => {
+    /** Sends a head and then an endless body. Counts how much of it the connection took until it was closed. */
     async function sendEndless(head: string): Promise<{ answer: string; megabytes: number }> {
       const chunk = Buffer.alloc(65_536, 0x20);
       const framed = Buffer.concat([Buffer.from('10000\r\n'), chunk, Buffer.from('\r\n')]);
@@ -327,7 +327,7 @@ describe('the HTTP server', () => {
     });
   });
 
-  test('a limit of one route is counted for it alone, for each client, before its body is read', async () => {
+  test('the limit of one route is counted for it alone, per client, before the body is read', async () => {
     const first = await patchGuarded('10.0.0.7', '{}');
     expect(first.headers.get('ratelimit')).toMatch(/^"patches"; r=2;/);
     expect(await first.text()).toBe('done');
@@ -340,7 +340,7 @@ describe('the HTTP server', () => {
     expect((await fetch(`${base}/slow-not-there`, { headers: { 'x-forwarded-for': '10.0.0.7' } })).status).toBe(404);
   });
 
-  test('what a route charges for its work is counted for the client that has asked for it', async () => {
+  test('what a route charges for its work counts against the client that asked', async () => {
     const ask = async (client: string) =>
       (await fetch(`${base}/costly`, { headers: { 'x-forwarded-for': client } })).status;
     expect([await ask('10.0.1.7'), await ask('10.0.1.7'), await ask('10.0.1.7')]).toEqual([200, 200, 429]);
@@ -366,7 +366,7 @@ describe('the HTTP server', () => {
     expect(await left(new Blob(['[]']).stream())).toBe(189);
   });
 
-  test('a client above its limit gets 429 with Retry-After, and still has the limit that a route has of its own', async () => {
+  test('a client above its limit gets 429 with Retry-After, and can still use a route with its own limit', async () => {
     const ofClient = { headers: { 'x-forwarded-for': '203.0.113.9' } };
     const all = await Promise.all(Array.from({ length: 210 }, () => fetch(`${base}/things`, ofClient)));
     const limited = all.filter(({ status }) => status === 429);
@@ -377,7 +377,7 @@ describe('the HTTP server', () => {
   });
 });
 
-test('a connection on which nothing comes is closed without a word; one with a part of a request is told 408', async () => {
+test('a connection without a request is closed silently, and one with a partial request gets 408', async () => {
   const patient = await open({}, { REQUEST_TIMEOUT_MS: 200 });
   const [silent, begun] = await Promise.all([ask('', patient), ask('GET / HTTP/1.1\r\nHost: a', patient)]);
   expect(silent).toBe('');
@@ -395,11 +395,11 @@ describe('the head of a request', () => {
     ['a value of one byte more', `Accept-Encoding: ${'a'.repeat(8_193)}\r\n`, 413],
     ['60 kB of addresses', `X-Forwarded-For: ${'1.1.1.1,'.repeat(7_500)}\r\n`, 413],
     ['a name of 9 kB', `${'a'.repeat(9_000)}: b\r\n`, 413],
-  ])('with %s is answered with its status', async (_, fields, status) => {
+  ])('with %s is accepted or refused by its size', async (_, fields, status) => {
     expect(await get(fields)).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
   });
 
-  test('is charged: each 8 KiB of it counts as one request more', async () => {
+  test('costs one request more for each 8 KiB', async () => {
     const leftOf = (answer: string) => Number(/RateLimit: "client"; r=(\d+)/i.exec(answer)?.[1]);
     const client = 'X-Forwarded-For: 203.0.113.77\r\n';
     const before = leftOf(await get(client));
@@ -407,7 +407,7 @@ describe('the head of a request', () => {
   });
 });
 
-test('a server with names is asked by these alone', async () => {
+test('a server with host names answers only requests to these names', async () => {
   const named = await open(
     { routes: [route('GET', '/things', echo)] },
     { HOST_NAMES: ['Localhost', '127.0.0.1', '[::1]'], DRAIN_MS: 0 },
@@ -430,7 +430,7 @@ test('a server with names is asked by these alone', async () => {
   await named.stop();
 });
 
-test('an idle connection outlives those of proxies, which hold theirs for 60 s, and the time that a request may take', async () => {
+test('an idle connection stays open longer than the 60 s of proxies, and than a request may take', async () => {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const ask = () =>
     new Promise<{ isReused: boolean; keepAlive: string }>((resolve, reject) => {
@@ -453,7 +453,7 @@ test('an idle connection outlives those of proxies, which hold theirs for 60 s, 
   }
 });
 
-test('a client address has so many connections at a time and no more', async () => {
+test('a client address may have only so many connections at a time', async () => {
   const limits = { CONNECTIONS_PER_ADDRESS_MAX: 3, DRAIN_MS: 0 };
   const few = await open({ routes: [route('GET', '/count', echo)] }, limits);
   const before = handled;
@@ -470,7 +470,7 @@ test('a client address has so many connections at a time and no more', async () 
   await few.stop();
 });
 
-test('so many requests are handled at a time, and more are 503 with Retry-After', async () => {
+test('only so many requests are handled at a time, and more get 503 with Retry-After', async () => {
   const waiting: (() => void)[] = [];
   const handle = () => new Promise<Reply>((resolve) => waiting.push(() => resolve(okText('done'))));
   const limits = { CONCURRENT_REQUESTS_MAX: 2, DRAIN_MS: 0 };
@@ -492,7 +492,7 @@ test('so many requests are handled at a time, and more are 503 with Retry-After'
   await api.stop();
 });
 
-test('the request id of a refusal leads to its line in the log; a proxy that is not trusted is named once', async () => {
+test('a refusal is logged with its request id, and an untrusted proxy is named once', async () => {
   const lines: { level: string; fields: Record<string, unknown>; text: string }[] = [];
   const write = (level: string) => (fields: object, text: string) =>
     void lines.push({ level, fields: { ...fields }, text });
@@ -525,7 +525,7 @@ describe('a stream', () => {
   test.each([
     ['closes its side', (raw: ReturnType<typeof openRaw>) => void raw.socket.end()],
     ['is gone', (raw: ReturnType<typeof openRaw>) => void raw.socket.destroy()],
-  ])('ends as soon as its client %s, though nothing is sent on it', async (_, leave) => {
+  ])('ends as soon as its client %s, even if nothing is sent', async (_, leave) => {
     const begun = Promise.withResolvers<ServerResponse>();
     const endless: Reply = { body: '', contentType: 'text/event-stream', stream: begun.resolve };
     const server = await open({ routes: [route('GET', '/events', async () => endless)] });
@@ -537,7 +537,7 @@ describe('a stream', () => {
     await server.stop();
   });
 
-  test('does not begin for a client that has left before', async () => {
+  test('does not begin for a client that has already left', async () => {
     const begun: ServerResponse[] = [];
     const asked = Promise.withResolvers<void>();
     const answered = Promise.withResolvers<Reply>();
@@ -549,7 +549,7 @@ describe('a stream', () => {
     const raw = openRaw('GET /events HTTP/1.1\r\nHost: x\r\n\r\n', server);
     await asked.promise;
     raw.socket.end();
-    // The service hears of it in its own time.
+    // The service may notice the close later.
     await until(async () => {
       const other = await fetch(`http://127.0.0.1:${server.port}/nothing`);
       return other.status === 404;
@@ -562,7 +562,7 @@ describe('a stream', () => {
   });
 });
 
-test('stopping under load drops no request: each is answered, or refused at its connection', async () => {
+test('stopping under load drops no request: each is answered, or its connection is refused', async () => {
   const handle = async (): Promise<Reply> => {
     await new Promise((resolve) => setTimeout(resolve, 5));
     return okText('done');
@@ -582,7 +582,7 @@ test('stopping under load drops no request: each is answered, or refused at its 
   expect(answered.length).toBeGreaterThan(180);
 });
 
-test('stopping cuts no answer that a slow client still reads', async () => {
+test('stopping cuts off no answer that a slow client is still reading', async () => {
   const body = Buffer.alloc(32 * 1024 * 1024, 'a');
   const api = await open({ routes: [route('GET', '/large', async () => okJson(body))] });
   const socket = connect(api.port, '127.0.0.1', () => socket.write('GET /large HTTP/1.1\r\nHost: a\r\n\r\n'));
@@ -600,7 +600,7 @@ test('stopping cuts no answer that a slow client still reads', async () => {
   expect(bytes).toBeGreaterThan(body.length);
 });
 
-test('stopping closes no connection on which a request has arrived while the process was busy', async () => {
+test('stopping closes no connection whose request arrived while the process was busy', async () => {
   const api = await open({ routes: [route('GET', '/work', async () => okText('done'))] });
   const get = 'GET /work HTTP/1.1\r\nHost: a\r\n\r\n';
   const raw = openRaw(get, api);

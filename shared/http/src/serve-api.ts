@@ -18,11 +18,11 @@ type NamedLimit = Pick<ClientLimit, 'units'> & { readonly name: string };
 /** One method at one path; a GET answers HEAD too. A thrown error is a bug: it is logged and answered with 500. */
 export interface Route {
   readonly method: Method;
-  /** As OpenAPI has it: a segment may be a `{name}`. */
+  /** The path as in OpenAPI: a segment may be a `{name}`. */
   readonly path: string;
   /** True if the request has a JSON body. */
   readonly takesJson?: boolean;
-  /** A limit instead of the shared one; routes with one name share theirs. Judged before the body is read. */
+  /** A limit instead of the shared one. Routes share a limit of the same name. Checked before the body is read. */
   readonly clientLimit?: NamedLimit;
   readonly handle: (request: ApiRequest) => Promise<Reply>;
 }
@@ -36,19 +36,19 @@ export type ApiSettings = SettingsOf<
 
 export interface Api {
   readonly routes: readonly Route[];
-  /** The methods of each path over all services behind the base URL: what `Allow` names. */
+  /** The methods of each path, over all services behind the base URL. `Allow` names them. */
   readonly methodsAt: Readonly<Record<string, readonly Method[]>>;
   readonly logger: Logger;
 }
 
 /**
- * Serves routes over HTTP: request ids, JSON bodies, limits, and every error as `application/problem+json`. Never HTML,
- * never a stack. Rate limit headers are those of the IETF draft (draft 8).
- * @throws where the port cannot be had
+ * Serves routes over HTTP, with request ids, JSON bodies and limits. Every error is `application/problem+json`, never
+ * HTML, never a stack. Rate limit headers are those of the IETF draft (draft 8).
+ * @throws if the port cannot be opened
  */
 export async function serveApi(settings: ApiSettings, api: Api): Promise<OpenServer> {
   const log = logAnswers(api.logger);
-  // The connections of a proxy are those of all its clients: it is for the proxy to bound theirs.
+  // A proxy's connections are those of all its clients: the proxy has to bound them.
   const isDirect = settings.TRUSTED_PROXY_HOPS === 0;
   return openServer(createApp(settings, api, answerAndLog(log)), {
     host: settings.HOST,
@@ -69,7 +69,7 @@ export async function serveApi(settings: ApiSettings, api: Api): Promise<OpenSer
   });
 }
 
-/** The path as Express has it. */
+/** The path in Express's form. */
 function patternOf(path: string): string {
   return path.replace(/\{(\w+)\}/g, ':$1');
 }
@@ -82,7 +82,7 @@ function createApp(settings: ApiSettings, api: Api, answer: Answer): express.Exp
   app.disable('x-powered-by');
   app.disable('etag');
   app.set('query parser', false);
-  // A path is compared as it is: the gateways compare it so too.
+  // Compare paths exactly, as the gateways do.
   app.enable('case sensitive routing');
   app.enable('strict routing');
   app.set('trust proxy', settings.TRUSTED_PROXY_HOPS);
@@ -102,7 +102,7 @@ function createApp(settings: ApiSettings, api: Api, answer: Answer): express.Exp
   const refuseNowhere = (request: Request, response: Response) =>
     answer(request, response, { code: 'not_found', detail: `there is nothing at ${request.path}` });
   app.all(oddPath, ...shared, refuseNowhere);
-  // A path without names comes first: Express takes the first that fits.
+  // Paths without names come first: Express takes the first one that fits.
   for (const path of paths.sort((a, b) => Number(a.includes('{')) - Number(b.includes('{')))) {
     const here = routes.filter((route) => route.path === path);
     for (const route of here) {
@@ -110,7 +110,7 @@ function createApp(settings: ApiSettings, api: Api, answer: Answer): express.Exp
         ...(route.clientLimit === undefined ? shared : limit(route.clientLimit)),
         ...(route.takesJson ? [readJson(settings.BODY_BYTES_MAX)] : []),
       ];
-      // Express takes a HEAD for a GET; the answer is the same without its body.
+      // Express handles a HEAD as a GET. Its answer is the same without the body.
       app[route.method.toLowerCase() as Lowercase<Method>](patternOf(path), before, serve(route));
     }
     const methods = methodsAt[path] ?? here.map((route) => route.method);
@@ -137,7 +137,7 @@ function refuseMethod(path: string, methods: readonly Method[], answer: Answer):
   };
 }
 
-/** Handles requests of all routes, so many at a time: what waits for a slow part holds memory. */
+/** Handles requests of all routes, up to a bound: a request that waits for a slow part holds memory. */
 function serveRoutes(concurrentRequestsMax: number, answer: Answer) {
   let underWay = 0;
   return (route: Route) =>
@@ -149,7 +149,7 @@ function serveRoutes(concurrentRequestsMax: number, answer: Answer) {
       }
       underWay += 1;
       let isOver = false;
-      // Also where an error that nobody caught has ended the request: its handler may never return.
+      // Called too when an uncaught error has ended the request: its handler may never return.
       notes.release = () => {
         underWay -= isOver ? 0 : 1;
         isOver = true;
@@ -181,7 +181,7 @@ function describeRequest(request: Request, notes: RequestNotes): ApiRequest {
   };
 }
 
-/** Gives the request its id and the time of its arrival. */
+/** Gives the request its id, and notes when its handling begins. */
 function receive({ TRUSTED_PROXY_HOPS }: ApiSettings, { logger }: Api) {
   let isProxyNamed = TRUSTED_PROXY_HOPS > 0;
   return (request: Request, response: Response, next: NextFunction): void => {
@@ -230,7 +230,7 @@ function answerError(logger: Logger, answer: Answer) {
     const { requestId } = notes;
     if (refusal.code === 'internal') logger.error({ error, requestId, path: request.path }, 'a request failed');
     notes.code = refusal.code;
-    // Of an answer that is under way, a cut connection alone shows that the rest is missing.
+    // If an answer is under way, only a cut connection shows that the rest is missing.
     if (response.headersSent) response.destroy();
     else answer(request, response, refusal);
   };

@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import { startTelemetry } from '@makerbook/telemetry';
 import { type Health, healthOf, serveOps } from './serve-ops.js';
 
-test('a port for operators that has names may also be asked by an address, as probes and scrapes do', async () => {
+test('a port for operators also answers requests to an IP address, as probes and scrapes send them', async () => {
   const ops = await serveOps(
     { HOST: '127.0.0.1', HOST_NAMES: ['api.example'], OPS_PORT: 0 },
     { ready: () => healthOf({}), serveMetrics: (_, response) => void response.end() },

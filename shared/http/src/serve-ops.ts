@@ -15,17 +15,17 @@ export interface Health {
 }
 
 export interface Ops extends Pick<Telemetry, 'serveMetrics'> {
-  /** False only where a restart would help: the process is stuck. Without it a process that answers is alive. */
+  /** Not ok only if a restart would help: the process is stuck. If left out, a process that answers is alive. */
   readonly live?: () => Health;
-  /** False while work cannot be done: a dependency is missing, or state is still being caught up. */
+  /** Not ok while work cannot be done: a dependency is missing, or state is still catching up. */
   readonly ready: () => Health | Promise<Health>;
-  /** What operators may ask besides, by its path; undefined: nothing is there. */
+  /** Answers the other paths that operators may ask for. Undefined: nothing is there. */
   readonly tell?: ((path: string) => Promise<Reply> | undefined) | undefined;
 }
 
 /**
  * Opens the port for operators: `/livez`, `/readyz`, `/metrics`. Never on the port of the API.
- * @throws where the port cannot be had
+ * @throws if the port cannot be opened
  */
 export async function serveOps(
   { HOST, HOST_NAMES, OPS_PORT }: Pick<SettingsOf<typeof opsSettings>, 'HOST' | 'HOST_NAMES' | 'OPS_PORT'>,
@@ -67,7 +67,7 @@ function describeFailure(error: unknown): Health {
   return healthOf({ health: error instanceof Error ? error.message : String(error) });
 }
 
-/** Shows the answer of `/readyz` at each scrape. */
+/** Shows the answer of `/readyz` as metrics at each scrape. */
 function observeReadiness(judge: Ops['ready']): () => void {
   const meter = metrics.getMeter('ops');
   const ready = meter.createObservableGauge('service_ready', { description: '1 while /readyz says ok, else 0' });

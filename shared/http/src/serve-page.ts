@@ -22,7 +22,7 @@ export function document(path: string, text: string, type: string, headers: Repl
   };
 }
 
-/** A page of 404 is for people: a program gets a problem. */
+/** Serves a document. A 404 page is for people: a program gets a problem. */
 export function serveDocument({ path, ...answer }: Document): Route {
   const absent: Refusal = { code: 'not_found', detail: 'there is no such page' };
   const isFor = ({ headers }: ApiRequest) => answer.status === undefined || headers.accept?.includes('text/html');
@@ -30,8 +30,8 @@ export function serveDocument({ path, ...answer }: Document): Route {
 }
 
 /**
- * The headers of a page that loads nothing but what its own service serves; of what is inline, the import map alone.
- * @param importMap the text of its script
+ * The headers of a page that loads only what its own service serves. The import map is the only inline part.
+ * @param importMap the text of the import map's script
  */
 export function pageHeaders(importMap: string): ReplyHeaders {
   const policy = [
@@ -48,14 +48,14 @@ export function pageHeaders(importMap: string): ReplyHeaders {
 }
 
 /**
- * Modules that a page loads: the name that they are imported by, their folder, and their paths in it, that of the
- * module which the name stands for first. Without paths: all that stand in the folder, but for a command.
+ * Modules that a page loads: their import name, their folder, and their paths in it. The first path is the module that
+ * the name stands for. Without paths: all modules in the folder, except a command.
  */
 export type Modules = readonly [name: string, folder: string, paths?: readonly string[]];
 
 /**
- * What a page below a path needs to load modules: the imports of its import map, and the modules.
- * @throws where a file is missing from the build
+ * Makes what a page below a path needs to load modules: the imports of its import map, and the modules.
+ * @throws if a file is missing from the build
  */
 export function serveModules(path: string, modules: readonly Modules[], headers?: ReplyHeaders) {
   const all = modules.map(([name, folder, paths = modulesIn(folder)]) => {

@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import type { Reply } from './reply.js';
 
-/** Does the work after the time, unless it is called off. */
+/** Does the work after the time, unless the returned function is called first. */
 export type After = (ms: number, work: () => void) => () => void;
 
-/** A client that takes nothing does not take the end of its stream either: it is cut after so long. */
+/** A client that reads nothing does not read the end of its stream either. It is cut after this time. */
 const LINGER_MS = 500;
 
 /** A timer of this process. */
@@ -19,7 +19,7 @@ export function streamReply(cacheControl: string, stream: (response: ServerRespo
   return { body: '', contentType: 'text/event-stream; charset=utf-8', headers, stream };
 }
 
-/** Server-sent events to one client. What is written after the end, or after the client has left, is left out. */
+/** Server-sent events to one client. Writes after the end, or after the client has left, do nothing. */
 export class EventStream<Reason extends string> {
   readonly response: ServerResponse;
   readonly #after: After;
@@ -33,7 +33,7 @@ export class EventStream<Reason extends string> {
     return !this.response.destroyed && !this.response.writableEnded;
   }
 
-  /** The client has not taken what was written: more would stay in memory. */
+  /** True if the client has not read what was written: more would stay in memory. */
   isFull(): boolean {
     return this.response.writableNeedDrain;
   }
@@ -43,9 +43,9 @@ export class EventStream<Reason extends string> {
     if (this.isOpen()) this.response.write(text);
   }
 
-  /** Waits for so long at most, and no longer than the client stays. */
+  /** Waits at most this long, and no longer than until `until` settles or the client leaves. */
   async wait(ms: number | undefined, until?: Promise<void>): Promise<void> {
-    // It has been told already that it is closed.
+    // A closed response does not emit `close` again.
     if (!this.isOpen()) return;
     const { promise: over, resolve } = Promise.withResolvers<void>();
     const callOff = ms === undefined ? undefined : this.#after(ms, resolve);
@@ -55,7 +55,7 @@ export class EventStream<Reason extends string> {
     callOff?.();
   }
 
-  /** Says why, so that the client knows whether to come back with what it has. */
+  /** Ends the stream and says why, so that the client knows whether to come back with what it has. */
   end(reason: Reason): void {
     if (!this.isOpen()) return;
     const callOff = this.#after(LINGER_MS, () => this.response.destroy());
@@ -78,7 +78,7 @@ export class OpenStreams<One extends { end(reason: 'stopping'): void }> {
     });
   }
 
-  /** Ends all of them: their clients go on at another process. */
+  /** Ends all streams. Their clients continue at another process. */
   stop(): void {
     this.isStopped = true;
     for (const one of this.all) one.end('stopping');

@@ -15,12 +15,12 @@ import { readLastRecords, readRange, readRecords } from './topics/read-partition
 const END_OFFSETS_TIMEOUT_MS = 1_000;
 const OFFSETS_AT_TIMEOUT_MS = 10_000;
 const SKIP_TIMEOUT_MS = 60_000;
-/** Publishers share their connections. */
+/** Publishers share the connections of this many clusters. */
 const PUBLISHING_CLUSTERS = 4;
 
 /**
- * Connects to the log. Connections open when they are first needed, and again when they are lost; nothing here waits
- * for Kafka to be up. `close()` closes everything that was opened from it.
+ * Connects to the log. Connections open on first use, and again after a loss. Nothing here waits for Kafka to be up.
+ * `close()` closes everything that was opened from the log.
  */
 export function connectLog(options: ConnectOptions): Log {
   const { clientId, logger } = options;
@@ -75,7 +75,7 @@ export function connectLog(options: ConnectOptions): Log {
       const follower = new TopicFollower(new Cluster(options, POLL_MS_MAX), logger, followOptions);
       const stop = async () => {
         await follower.stop();
-        // A process opens and stops many in its life: keep nothing of them.
+        // Forget this follower: a process opens and stops many.
         readers.delete(stop);
       };
       readers.add(stop);
@@ -88,7 +88,7 @@ export function connectLog(options: ConnectOptions): Log {
       return consumer;
     },
     close: async () => {
-      // Readers first: their handlers may still publish and park.
+      // Close readers first: their handlers may still publish and park.
       for (const close of [...[...readers].reverse(), ...writers]) await close();
       for (const cluster of clusters) cluster.close();
     },

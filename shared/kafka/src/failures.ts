@@ -38,19 +38,19 @@ export class RetryableError extends Unavailable {
 }
 
 /**
- * An invariant is broken, or wanted records are not stored any more. A handler that throws it stops the consumer loop,
- * and the process has to exit.
+ * An invariant is broken, or wanted records are no longer stored. A handler that throws it stops the consumer loop, and
+ * the process has to exit.
  */
 export class FatalError extends Error {
   override readonly name = 'FatalError';
 }
 
-/** Thrown by `decode`: this record can never be handled. The loop parks it and goes on without it. */
+/** Thrown by `decode`: this record can never be handled. The loop parks it and continues without it. */
 export class PoisonRecord extends Error {
   override readonly name = 'PoisonRecord';
 }
 
-/** The error of a call of which certainly nothing was stored. */
+/** The error of a call that certainly stored nothing. */
 export function unavailable(message: string, cause?: unknown): LogUnavailable {
   return new LogUnavailable(message, { mayHaveBeenAppended: false, cause });
 }

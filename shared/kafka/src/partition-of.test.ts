@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { partitionOf } from './partition-of.js';
 
 describe('the partition of a key', () => {
-  // The hashes that Kafka's own test of its partitioner (UtilsTest.testMurmur2) freezes.
+  // The hashes that Kafka's own test of its partitioner expects (UtilsTest.testMurmur2).
   test.each([
     ['21', -973932308],
     ['foobar', -790332482],
@@ -16,7 +16,7 @@ describe('the partition of a key', () => {
     }
   });
 
-  test('needs a partition count', () => {
+  test('needs a whole number of partitions above zero', () => {
     expect(() => partitionOf('key', 0)).toThrow(RangeError);
     expect(() => partitionOf('key', 1.5)).toThrow(RangeError);
   });

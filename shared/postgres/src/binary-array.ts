@@ -1,6 +1,6 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 
-/** The value of a column by its kind: `number` is bigint in Postgres, and an amount a decimal string here. */
+/** The value of a column, keyed by its kind. `number` is bigint in Postgres, and an amount is a decimal string here. */
 export interface Values {
   readonly bytea: Hex;
   readonly bigint: bigint;
@@ -25,7 +25,7 @@ interface Encoding {
 const text: Encoding = { type: 'text', oid: 25, write: (bytes, at, value: string) => bytes.write(value, at) };
 const int8 = { type: 'int8', oid: 20 };
 
-/** Amounts and JSON are sent as text, to be cast in the statement. */
+/** Amounts and JSON are sent as text. The statement casts them. */
 export const encodings: Readonly<Record<Kind, Encoding>> = {
   bytea: { type: 'bytea', oid: 17, write: (bytes, at, value: string) => bytes.write(value.slice(2), at, 'hex') },
   bigint: { ...int8, write: (bytes, at, value: bigint) => bytes.writeBigInt64BE(value, at) - at },
@@ -42,12 +42,12 @@ const LENGTH_BYTES = 4;
 const NUMBER_BYTES = 8;
 const CHARACTER_BYTES = 3;
 
-/** A parameter that is an array in Postgres' binary form: the server copies the values, and parses none. */
+/** Encodes a parameter as an array in Postgres' binary form: the server copies the values and parses none. */
 export function encodeArray(kind: Kind, values: readonly unknown[]): Buffer {
   const { oid, write } = encodings[kind];
   const room = (value: unknown) => (typeof value === 'string' ? CHARACTER_BYTES * value.length : NUMBER_BYTES);
   const bytes = Buffer.allocUnsafe(values.reduce<number>((sum, one) => sum + LENGTH_BYTES + room(one), HEAD_BYTES));
-  // One dimension, nulls allowed, the elements' type, how many, the first index.
+  // The head: one dimension, nulls allowed, the elements' type, how many, the first index.
   let at = [1, 1, oid, values.length, 1].reduce((place, field) => bytes.writeInt32BE(field, place), 0);
   for (const value of values) {
     const written = value === null ? -1 : write(bytes, at + LENGTH_BYTES, value as never);

@@ -9,7 +9,7 @@ const postgres = connectPostgres({ url, statementTimeoutMs: 60_000, connectTimeo
 afterAll(() => postgres.close());
 
 describe('a connection to Postgres', () => {
-  test('a server that is not there is reported at once', async () => {
+  test('a missing server is reported at once', async () => {
     const port = await findFreePort();
     const nowhere = connectPostgres({ url: `postgres://nobody@127.0.0.1:${port}/nothing`, connectTimeoutMs: 60_000 });
     const startedAt = performance.now();
@@ -19,7 +19,7 @@ describe('a connection to Postgres', () => {
     await nowhere.close();
   });
 
-  test('a server that takes the connection and never answers costs the connect timeout, no more', async () => {
+  test('a server that accepts the connection and never answers costs the connect timeout and no more', async () => {
     const sockets: Socket[] = [];
     const silent = createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1');
     await once(silent, 'listening');
@@ -33,14 +33,14 @@ describe('a connection to Postgres', () => {
     await once(silent.close(), 'close');
   });
 
-  test('a statement that takes too long is given up, and may be tried again', async () => {
+  test('a statement that takes too long is stopped, and may be tried again', async () => {
     const hasty = connectPostgres({ url, statementTimeoutMs: 300, connectTimeoutMs: 60_000 });
     await expect(hasty.query('select pg_sleep(120)')).rejects.toThrow(PostgresUnavailable);
     await until(hasty.isThere);
     await hasty.close();
   });
 
-  test('connections that the server closes are replaced by themselves', async () => {
+  test('connections that the server closes are replaced automatically', async () => {
     const lost: Error[] = [];
     const watched = connectPostgres({ url, connectTimeoutMs: 60_000, onConnectionLost: (error) => lost.push(error) });
     await watched.check();
@@ -52,7 +52,7 @@ describe('a connection to Postgres', () => {
     await watched.close();
   });
 
-  test('connections that fall silent, as where a machine is lost, cost one statement its time and no more', async () => {
+  test('connections that fall silent, as when a machine is lost, make one statement fail and no more', async () => {
     const { hostname, port } = new URL(url);
     const sockets: Socket[] = [];
     const between = createServer((client) => {
@@ -85,14 +85,14 @@ describe('a connection to Postgres', () => {
     await postgres.check();
   });
 
-  test('a constraint that refuses a row is told apart from a wrong statement and from an absent server', async () => {
+  test('a broken constraint, a wrong statement and a missing table are different errors', async () => {
     await postgres.query('create table once (id integer primary key)');
     await postgres.query('insert into once values (1)');
     const repeated = postgres.query('insert into once values (1)');
     await expect(repeated).rejects.toThrow(InvariantBroken);
     await expect(repeated).rejects.toThrow('once_pkey');
     await expect(postgres.query('select nothing from once')).rejects.toThrow(PostgresRefused);
-    // A table that is missing is made by the projector's migrations.
+    // The projector's migrations may still make a missing table.
     await expect(postgres.query('select * from nowhere')).rejects.toThrow(PostgresUnavailable);
   });
 

@@ -4,11 +4,11 @@ import { observePool, timeOperations } from '@makerbook/telemetry';
 import pg from 'pg';
 import { classify, PostgresUnavailable } from './failures.js';
 
-/** Its URL: `postgres://user:password@host:port/database`. */
+/** The URL is `postgres://user:password@host:port/database`. */
 export interface PostgresOptions extends ServerConnection {
   /** Connections of this process. Default 10. */
   readonly poolMax?: number;
-  /** Postgres gives up a statement after this; the caller has its error soon afterwards in any case. Default 5000. */
+  /** Postgres gives up a statement after this time. The caller gets its error soon afterwards anyway. Default 5000. */
   readonly statementTimeoutMs?: number;
   /** How long to wait for a connection, new or from the pool. Default 1500. */
   readonly connectTimeoutMs?: number;
@@ -16,42 +16,42 @@ export interface PostgresOptions extends ServerConnection {
   readonly applicationName?: string;
   /** The schema that holds the tables. Default `public`. */
   readonly schema?: string;
-  /** `off`: commits are answered before they are on disk, and a crash takes back the last ones. Default `on`. */
+  /** `off`: commits are answered before they are on disk, and a crash loses the last ones. Default `on`. */
   readonly synchronousCommit?: 'on' | 'off';
-  /** True if each statement finds its rows by an index. It is planned once: planning costs more than a look-up. */
+  /** True if each statement finds its rows by an index. It is planned only once: planning costs more than a look-up. */
   readonly looksUpOnly?: boolean;
   /**
-   * An idle connection was lost, or `isThere` has found the server away for the first time since it was there. The next
-   * call opens a connection.
+   * Called when an idle connection was lost, or when `isThere` finds the server down for the first time since it was
+   * up. The next call opens a connection.
    */
   readonly onConnectionLost?: (error: Error) => void;
 }
 
 /**
  * Runs one statement. `bytea` comes back as 0x-prefixed hex, `bigint` as bigint, `numeric` as a decimal string.
- * @param name of a text that is sent often, and is the same each time: each connection parses it once
+ * @param name names a text that is sent often and never changes: each connection parses it once
  */
 export type Query = <Row extends object>(text: string, values?: readonly unknown[], name?: string) => Promise<Row[]>;
 
-/** As the first statement of a transaction: it writes nothing, and all its reads see the moment of the first one. */
+/** The first statement of a transaction that writes nothing: all its reads see the moment of the first read. */
 export const seeOneMoment = 'set transaction isolation level repeatable read, read only';
 
 /** The read model. Every call throws PostgresUnavailable, InvariantBroken or PostgresRefused, and nothing else. */
 export interface Postgres {
   readonly query: Query;
-  /** Runs the statements in one transaction, READ COMMITTED; when `work` throws, nothing has happened. */
+  /** Runs the statements in one transaction, READ COMMITTED. If `work` throws, nothing has happened. */
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T>;
-  /** One round trip, bounded by `connectTimeoutMs`. Throws PostgresUnavailable when the server is away. */
+  /** One round trip, bounded by `connectTimeoutMs`. Throws PostgresUnavailable if the server is down. */
   check(): Promise<void>;
-  /** The same as an answer, for a service that goes on without it. */
+  /** True if `check` succeeds, for a service that continues without Postgres. */
   isThere(): Promise<boolean>;
   /** Waits for the statements under way and closes the connections. */
   close(): Promise<void>;
 }
 
 /**
- * The pool of a process. It connects when it is first used and again by itself after the server was away; until then
- * each call fails within `connectTimeoutMs`, at once when the connection is refused.
+ * The pool of a process. It connects on first use, and again by itself after the server was down. Until then each call
+ * fails within `connectTimeoutMs`, or at once if the connection is refused.
  */
 export function connectPostgres(options: PostgresOptions): Postgres {
   const { statementTimeoutMs = 5_000, connectTimeoutMs = 1_500 } = options;
@@ -68,7 +68,7 @@ export function connectPostgres(options: PostgresOptions): Postgres {
       keepAlive: true,
     }).on('error', (error) => options.onConnectionLost?.(error));
   let pool = openPool();
-  /** Opens a new pool after a server fell silent: each of its connections would cost a statement its whole time. */
+  /** Opens a new pool after a server fell silent: each old connection would cost a statement its whole time. */
   const use = async <T>(work: (used: pg.Pool) => Promise<T>): Promise<T> => {
     const used = pool;
     try {
@@ -110,7 +110,7 @@ export function connectPostgres(options: PostgresOptions): Postgres {
   };
 }
 
-/** Tells whether `pg` gave the statement up, and not the server. */
+/** True if `pg`, and not the server, gave the statement up. */
 const isSilent = (error: unknown): boolean =>
   error instanceof PostgresUnavailable && error.cause instanceof Error && error.cause.message === 'Query read timeout';
 
@@ -134,18 +134,18 @@ export function connectionOf(options: PostgresOptions): pg.ClientConfig {
   };
 }
 
-/** A plan that was made while a table was small would read all of it when it has grown. */
+/** Plan each time: a plan made while a table was small would read all of it after it has grown. */
 const planSettings = ['-c plan_cache_mode=force_custom_plan'];
 /**
- * Leaves a generic plan look-ups by an index alone: it is made while the tables are small, and must hold when they have
- * grown. A bitmap scan would visit deleted rows until they are vacuumed, while an index scan marks them as dead.
+ * Limits the generic plan to index look-ups. It is made while the tables are small, and must hold after they have
+ * grown. A bitmap scan would visit deleted rows until they are vacuumed. An index scan marks them as dead.
  */
 const lookUpSettings = [
   '-c plan_cache_mode=force_generic_plan',
   ...['seqscan', 'bitmapscan', 'hashjoin', 'mergejoin'].map((way) => `-c enable_${way}=off`),
 ];
 
-/** The parts of a URL. As a `connectionString` they would count more than the options beside it. */
+/** The parts of a URL. A `connectionString` would override the options beside it. */
 function addressOf(url: string): pg.ClientConfig {
   const { hostname, port, username, password, pathname, searchParams } = new URL(url);
   return {
@@ -164,7 +164,7 @@ export function byteaOf(hex: Hex): string {
 }
 
 async function check(pool: pg.Pool, timeoutMs: number): Promise<void> {
-  // The time limit works for one query too; the types have it only for all.
+  // `query_timeout` works for one query too. The types have it only for a client.
   const query: pg.QueryConfig & pg.ClientConfig = { text: 'select 1', query_timeout: timeoutMs };
   await pool.query(query).catch((error: unknown) => {
     throw classify(error);
@@ -178,7 +178,7 @@ async function inTransaction<T>(pool: pg.Pool, work: (query: Query) => Promise<T
   } catch (error) {
     throw classify(error);
   }
-  // Lost while idle: the next statement fails.
+  // Ignore a loss while idle: the next statement fails.
   const ignore = () => {};
   client.on('error', ignore);
   let isBroken = false;

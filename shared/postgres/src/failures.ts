@@ -25,12 +25,12 @@ const retryableStates = [
   '57', // shutting down, starting up, cancelled by a timeout
   '58', // failed system call
   '25006', // a standby was reached during a fail-over
-  '0A000', // likewise: it has no unlogged tables
+  '0A000', // likewise: a standby has no unlogged tables
   '3D000', // the database is missing: it is being restored
   '55P03', // a lock was not free in time
   '42P01', // a table is missing: the schema has not been migrated yet
   '42883', // a function is missing: likewise
-  'XX', // an error within the server: a file cannot grow, for one
+  'XX', // an error within the server, such as a file that cannot grow
 ];
 
 /** Turns what `pg` threw into one of the three classes above. */

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { gatherCalls } from './gather-calls.js';
 
-test('a statement takes what comes until it may begin, and none is without items', async () => {
+test('a statement takes all items that come before it may begin, and no statement runs empty', async () => {
   const statements: (readonly number[])[] = [];
   const begins: (() => void)[] = [];
   const call = gatherCalls<number, number>({
@@ -19,7 +19,7 @@ test('a statement takes what comes until it may begin, and none is without items
   expect(statements).toEqual([[1, 2, 3]]);
 });
 
-test('a statement takes the first item, and of the others the smallest that fit and may join it', async () => {
+test('a statement takes the first item, and then the smallest others that fit and may join it', async () => {
   const statements: (readonly number[])[] = [];
   const call = gatherCalls<number, number>({
     atOnceMax: 1,

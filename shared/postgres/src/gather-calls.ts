@@ -5,19 +5,19 @@ export interface GatherOptions<Item, Result> {
   readonly atOnceMax: number;
   /** Items in one statement at most. */
   readonly itemsMax?: number;
-  /** What an item costs. The one that has waited longest goes first, then small ones before large ones. */
+  /** The cost of an item. The item that has waited longest goes first, then small ones before large ones. */
   readonly sizeOf?: (item: Item) => number;
-  /** What the items of one statement cost at most; the first one may cost more. */
+  /** The most that the items of one statement cost together. The first one may cost more. */
   readonly sizeMax?: number;
-  /** Whether an item may share a statement with the first one. */
+  /** True if an item may share a statement with the first one. */
   readonly mayJoin?: (item: Item, first: Item) => boolean;
-  /** Awaited before each statement; it takes what has come meanwhile too. */
+  /** Awaited before each statement, which then takes the items that came meanwhile too. */
   readonly begin?: () => Promise<void>;
-  /** The order of items in a statement: two statements that lock rows in one order never wait for each other. */
+  /** The order of items in a statement. Two statements that lock rows in the same order never deadlock. */
   readonly compare?: (a: Item, b: Item) => number;
-  /** One statement. @returns a result for each item, in their order */
+  /** Runs one statement. @returns a result for each item, in their order */
   readonly decide: (items: readonly Item[]) => Promise<readonly Result[]>;
-  /** True if a single item may have caused the error: then each is decided once more, alone. Never, unless given. */
+  /** True if a single item may have caused the error. Each item is then decided once more, alone. Default: never. */
   readonly isOfOne?: (error: unknown) => boolean;
 }
 
@@ -28,8 +28,8 @@ interface Waiting<Item, Result> {
 }
 
 /**
- * Lets items that arrive while statements run share the next one: a transaction costs several times what one more item
- * does. If Postgres is away, the items that wait for the next statement fail at once.
+ * Lets items that arrive while statements run share the next one: a transaction costs several times as much as one more
+ * item. If Postgres is down, the items that wait for the next statement fail at once.
  */
 export function gatherCalls<Item, Result>(options: GatherOptions<Item, Result>): (item: Item) => Promise<Result> {
   const { atOnceMax, itemsMax, sizeOf = () => 0, sizeMax = 0, mayJoin = () => true } = options;

@@ -36,7 +36,7 @@ test('each service has a role', () => {
   expect(Object.keys(rights).sort()).toEqual(services.map(roleOf).sort());
 });
 
-test('the README has the rights of each role, and no other', () => {
+test('the README lists the rights of each role', () => {
   expect(readFileSync(new URL('../README.md', import.meta.url), 'utf8')).toContain(describeRights());
 });
 
@@ -58,10 +58,10 @@ describe('a service is refused what it does not need', () => {
     expect(rows).toEqual(wanted);
   });
 
-  test.each(services)('%s may state none of what no service needs', async (service) => {
+  test.each(services)('%s may run no statement that no service needs', async (service) => {
     const role = roleOf(service);
     const forbidden = [
-      // Storage beside the tables.
+      // Storage besides the tables.
       'create temporary table mine (a int)',
       'select * into temporary mine from projections',
       'select lo_creat(-1)',
@@ -106,7 +106,7 @@ describe('a service is refused what it does not need', () => {
     }
   });
 
-  test.each(services)('%s is no superuser, and is not of another role', async (service) => {
+  test.each(services)('%s is not a superuser and not a member of another role', async (service) => {
     const attributes = ['rolsuper', 'rolcreaterole', 'rolcreatedb', 'rolreplication', 'rolbypassrls'];
     const [role] = await owner.query<Record<string, boolean>>(
       `select ${attributes.join(', ')}, exists (select from pg_auth_members where member = oid) as is_member
@@ -117,14 +117,14 @@ describe('a service is refused what it does not need', () => {
   });
 });
 
-test('a migration takes back what a role was given beside its rights', async () => {
+test('a migration revokes what a role was granted beyond its rights', async () => {
   await owner.query(`grant delete on orders to ${roleOf('query')}`);
   await as('query').query('delete from orders where false');
   await migrate({ url: databaseUrl, ...SLOW });
   await expect(as('query').query('delete from orders where false')).rejects.toThrow('permission denied');
 });
 
-test('an owner that is no superuser cannot take large objects away, and is told', async () => {
+test('an owner that is not a superuser cannot revoke large objects, and is told so', async () => {
   const url = await testParts().databaseUrl();
   const { plain_owner: ownUrl } = await createRoles(url, ['plain_owner']);
   const superuser = connectPostgres({ url, ...SLOW });

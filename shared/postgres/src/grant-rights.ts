@@ -1,17 +1,17 @@
 import pg from 'pg';
 import type { Postgres } from './connect-postgres.js';
 
-/** What a service needs of the rows, and nothing beyond it. */
+/** The rights that a service needs on the tables, and no more. */
 export interface Rights {
   /** Tables and views that it reads. */
   readonly reads: readonly string[];
-  /** Rights to write, by table, in the words of SQL. */
+  /** Rights to write, keyed by table, in the words of SQL. */
   readonly writes: Readonly<Record<string, string>>;
 }
 
 const whole = 'insert, update, delete';
 
-/** By the role of the service: see `roleOf`. README.md has them as a table. */
+/** Keyed by the role of the service: see `roleOf`. README.md shows them as a table. */
 export const rights: Readonly<Record<string, Rights>> = {
   makerbook_projector: {
     reads: [
@@ -59,25 +59,25 @@ export const rights: Readonly<Record<string, Rights>> = {
   makerbook_chain_watcher: { reads: ['projections', 'makers', 'funding', 'orders'], writes: {} },
 };
 
-/** The role that a service connects as, where the roles are divided: `chain-watcher` is `makerbook_chain_watcher`. */
+/** The role that a service connects as, if each service has its own: `chain-watcher` is `makerbook_chain_watcher`. */
 export const roleOf = (service: string): string => `makerbook_${service.replaceAll('-', '_')}`;
 
-/** What grantRights has done. */
+/** The result of grantRights. */
 export interface Granted {
-  /** The roles that exist; none where all services connect as the owner. */
+  /** The roles that exist. None if all services connect as the owner. */
   readonly roles: readonly string[];
-  /** Whether they may make large objects: the owner of a database cannot take that away, a superuser can. */
+  /** True if the roles may make large objects. A superuser can take that away, the owner of a database cannot. */
   readonly mayMakeLargeObjects: boolean;
 }
 
-/** What a superuser runs in the database, so that no role fills the disk with large objects. */
+/** A superuser runs this in the database, so that no role fills the disk with large objects. */
 export const NO_LARGE_OBJECTS =
   'revoke execute on function lo_creat(integer), lo_create(oid), lo_from_bytea(oid, bytea) from public';
 
 /**
- * Gives the roles of the services that the server has their rights on the tables of a schema, and takes away all
- * others: on these tables, and to make temporary tables and large objects.
- * @param client of the owner of the tables and of the database
+ * Gives the existing roles of the services their rights on the tables of a schema. Takes away all other rights on these
+ * tables, and the rights to make temporary tables and large objects.
+ * @param client connected as the owner of the tables and of the database
  */
 export async function grantRights(client: Pick<pg.ClientBase, 'query'>, schema: string): Promise<Granted> {
   const sql = 'select rolname from pg_roles where rolname = any($1) order by rolname';
@@ -98,12 +98,12 @@ export async function grantRights(client: Pick<pg.ClientBase, 'query'>, schema: 
   return { roles, mayMakeLargeObjects: await denyStorage(client, roles) };
 }
 
-/** What a role may do on a table, in the words of SQL. */
+/** The rights that a role can have on a table, in the words of SQL. */
 const words = ['select', 'insert', 'update', 'delete', 'truncate', 'references', 'trigger'];
 
 /**
- * The roles of the services that the server has, and how their rights on the tables of the schema differ from those
- * that grantRights gives. Needs no right of its own.
+ * The existing roles of the services, and how their rights on the tables of the schema differ from those that
+ * grantRights gives. Needs no right of its own.
  */
 export async function compareRights(
   postgres: Pick<Postgres, 'query'>,
@@ -136,7 +136,7 @@ export async function compareRights(
   return { roles, differences };
 }
 
-/** Takes away what every role has to begin with. @returns whether one of the roles still may make large objects */
+/** Takes away the rights that every role begins with. @returns true if a role may still make large objects */
 async function denyStorage(client: Pick<pg.ClientBase, 'query'>, roles: readonly string[]): Promise<boolean> {
   const readAny = async () => {
     const sql = `select current_database() as name, bool_or(has_database_privilege(role, current_database(), 'temporary')) as tables,

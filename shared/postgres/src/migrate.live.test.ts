@@ -15,27 +15,27 @@ describe('migrations', () => {
   });
   afterEach(() => postgres.close());
 
-  test('the migrations add up to the schema that is written down in schema.txt', async () => {
+  test('add up to the schema in schema.txt', async () => {
     await migrate({ url });
     const golden = new URL('../schema.txt', import.meta.url);
     const schema = await describeSchema(postgres);
-    // After a new migration: UPDATE_GOLDEN=1, and look at the difference.
+    // After a new migration, run with UPDATE_GOLDEN=1 and look at the difference.
     if (process.env['UPDATE_GOLDEN'] === '1') writeFileSync(golden, schema);
     expect(schema).toBe(readFileSync(golden, 'utf8'));
   });
 
-  test('each has a number of its own', () => {
-    // The two numbered 0003 change different things, and databases have taken both: an applied one keeps its name.
+  test('each has a number of its own, except 0003', () => {
+    // The two steps 0003 change different things. Databases have applied both, and an applied step keeps its name.
     const numbers = readMigrations().map(({ name }) => name.slice(0, 4));
     expect(numbers.filter((number, index) => numbers.indexOf(number) !== index)).toEqual(['0003']);
   });
 
-  test('of several processes that start at once, one applies each migration and all go on', async () => {
+  test('are applied once if several processes start at once, and all processes go on', async () => {
     const taken = await Promise.all(Array.from({ length: 4 }, () => migrate({ url })));
     expect(taken.flat()).toEqual(readMigrations().map(({ name }) => name));
   });
 
-  test('a schema that lacks a migration of this build, or holds another form of one, is not its own, nor migrated', async () => {
+  test('a schema that lacks a migration is refused, and one with an edited step is never migrated', async () => {
     await expect(verifySchema(postgres)).rejects.toThrow(/lacks 0001-read-model.sql.*: run `operator migrate`/);
     await migrate({ url });
     await verifySchema(postgres);
@@ -46,12 +46,12 @@ describe('migrations', () => {
     const edited = readMigrations().map((step) => ({ ...step, sql: `${step.sql}\n-- edited` }));
     await expect(verifySchema(postgres, edited)).rejects.toThrow(/0001-read-model.sql was edited/);
     await expect(migrate({ url }, edited)).rejects.toThrow(/0001-read-model.sql was edited/);
-    // A newer build has been there: its steps only add.
+    // A newer build has migrated the database: its steps only add.
     await migrate({ url }, next);
     await verifySchema(postgres);
   });
 
-  test('a database of an earlier release keeps what is in flight, and its budgets are charged on', async () => {
+  test('a database of an earlier release keeps its orders in flight and its budgets', async () => {
     const earlier = readMigrations().filter(({ name }) => name < '0006');
     await migrate({ url }, earlier);
     await postgres.query(`insert into budgets (maker, of_cancels, tokens, at_ms) values ('\\x01', false, 3, 7)`);
@@ -81,7 +81,7 @@ describe('migrations', () => {
     expect(await migrate({ url })).toHaveLength(readMigrations().length);
   });
 
-  test('a step waits briefly for a table in use, so that nobody waits long behind it, and is taken later', async () => {
+  test('a step waits only briefly for a table in use, holds nobody up, and is applied later', async () => {
     await migrate({ url });
     const step = { name: '9999-more.sql', sql: 'alter table hashes add column more integer' };
     let migrating: Promise<string[]> | undefined;
@@ -90,13 +90,13 @@ describe('migrations', () => {
       migrating = migrate({ url }, [...readMigrations(), step]);
       const waiting = `select 1 from pg_locks where relation = 'hashes'::regclass and not granted`;
       while ((await postgres.query(waiting)).length === 0) await pause(20);
-      // It is answered before the table is free.
+      // This query is answered before the table is free.
       await postgres.query('select 1 from hashes limit 1');
     });
     expect(await migrating).toEqual([step.name]);
   });
 
-  test('the same tables can be in a schema of their own, beside the live ones', async () => {
+  test('the same tables can exist in another schema beside the live ones', async () => {
     await migrate({ url });
     await migrate({ url, schema: 'rebuild' });
     const beside = connectPostgres({ url, schema: 'rebuild', connectTimeoutMs: 60_000 });

@@ -23,7 +23,7 @@ const lock = 'makerbook migrations';
 const LOCK_MS_MAX = 2_000;
 const LOCK_PAUSE_MS = 1_000;
 const LOCK_TRIES = 20;
-/** SQLSTATE. */
+/** The SQLSTATE of a lock timeout. */
 const LOCK_NOT_AVAILABLE = '55P03';
 
 /** The steps of this build, in their order. */
@@ -33,13 +33,13 @@ export function readMigrations(): Migration[] {
 }
 
 /**
- * Brings the schema up to this build: the steps that are missing, in one transaction, while others wait their turn. A
- * database that is ahead of this build is left as it is: steps add, so that an old process can go on, or have it answer
- * 503. A table that is in use is waited for briefly, and again after a pause, for all who come later wait behind it.
- * The roles of the services that exist have their rights afterwards: see `grantRights`.
- * @param options.onGranted takes these roles
- * @returns the names of the steps that were taken
- * @throws SchemaMismatch when a step that was taken before reads differently now; PostgresUnavailable, PostgresRefused
+ * Brings the schema up to this build: applies the missing steps in one transaction, one process at a time. A database
+ * that is ahead of this build is left as it is: steps only add, so that an old process can continue, or they make it
+ * answer 503. Waits briefly for a table in use, and again after a pause, because all later users wait behind this lock.
+ * Gives the existing roles of the services their rights: see `grantRights`.
+ * @param options.onGranted called with these roles
+ * @returns the names of the steps that were applied
+ * @throws SchemaMismatch if an applied step has been edited since; PostgresUnavailable, PostgresRefused
  */
 export async function migrate(
   options: ServerConnection &
@@ -93,7 +93,7 @@ async function migrateOnce(
 }
 
 /**
- * Throws where the schema lacks a step of this build, or holds another form of one. Needs no right but to read
+ * Throws if the schema lacks a step of this build, or holds another form of one. Needs only the right to read
  * `migrations`.
  * @throws SchemaMismatch, PostgresUnavailable, PostgresRefused
  */
@@ -108,7 +108,7 @@ export async function verifySchema(
   throw new SchemaMismatch(`the database lacks ${missing.join(', ')}: run \`operator migrate\` of this build first`);
 }
 
-/** The steps that were not taken. Throws SchemaMismatch where one that was taken reads differently now. */
+/** The steps that are not applied yet. Throws SchemaMismatch if an applied step has been edited since. */
 function missingOf(applied: readonly Applied[], migrations: readonly Migration[]): Migration[] {
   const known = new Map(applied.map(({ name, checksum }) => [name, checksum]));
   return migrations.filter((migration) => {

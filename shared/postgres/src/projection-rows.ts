@@ -13,7 +13,7 @@ export interface PartitionClock {
 export interface RowsPosition {
   /** The offset of the next fact to fold. */
   readonly nextOffset: bigint;
-  /** The number of committed parts of the next fact, which is then a block with some makers folded; else 0. */
+  /** The number of committed parts of the next fact, if it is a block with only some makers folded; else 0. */
   readonly blockParts: number;
 }
 
@@ -22,7 +22,7 @@ export interface Projection extends RowsPosition {
   readonly clock: PartitionClock;
   /** When the newest folded record was appended, in milliseconds since 1970; 0 before the first. */
   readonly clockMs: number;
-  /** What the feed's clock says of the partition's book: its orders, and the hash over them. */
+  /** The partition's book as the feed's clock tells it: the number of its orders, and the hash over them. */
   readonly book: { readonly entries: number; readonly hash: Hex };
 }
 
@@ -42,7 +42,7 @@ const position = {
   partition: 'integer',
   fromOffset: 'bigint',
   fromParts: 'integer',
-  /** Deletes ingress's rows for appends that ended before; null: deletes none. */
+  /** Delete ingress's rows for appends that ended before this time; null: delete none. */
   forgetsBeforeMs: 'number?',
 } as const;
 export type MovedPosition = RowOf<typeof position>;
@@ -51,11 +51,11 @@ const makerKey = { maker: 'bytea' } as const;
 const maker = {
   ...makerKey,
   admission: 'text',
-  /** Its own limits, by their names. */
+  /** The maker's own limits, keyed by name. */
   limits: 'jsonb',
-  /** How it takes back or withholds all its orders, by the names of the fold. */
+  /** How the maker takes back or withholds all its orders, by the names of the fold. */
   exits: 'jsonb',
-  /** Null until it was seen once. */
+  /** Null until a nonce was seen. */
   nonce: 'numeric?',
   nonceBlock: 'number?',
   /** Null: nothing is due. */
@@ -63,7 +63,7 @@ const maker = {
   /** The offset of the fact that last changed the maker's list. */
   listVersion: 'bigint',
   openOrders: 'integer',
-  /** The first fact that was not folded for it; with the two below null where the maker is not quarantined. */
+  /** The first fact that was not folded for the maker. Null, like the two below, unless the maker is quarantined. */
   quarantinedOffset: 'bigint?',
   quarantineReason: 'text?',
   /** The partition's clock before that fact. */
@@ -75,19 +75,19 @@ export type MakerRow = RowOf<typeof maker> & {
   readonly quarantineClock: PartitionClock | null;
 };
 
-/** A maker with orders that are due some time, and how many are open. */
+/** A maker with orders that fall due some time, and the number of its open orders. */
 const due = { maker: 'bytea', dueAtSeconds: 'number', openOrders: 'integer' } as const;
 export type DueMaker = RowOf<typeof due>;
 
 const fundingKey = { maker: 'bytea', token: 'bytea' } as const;
 const funding = {
   ...fundingKey,
-  /** As `allowance` and `block` null until it was read. */
+  /** Null, like `allowance` and `block`, until it was read. */
   balance: 'numeric?',
   allowance: 'numeric?',
   block: 'number?',
   openOrders: 'integer',
-  /** The order whose record in the feed has them, where those of others are older. */
+  /** The order whose record in the feed has these amounts, if the records of other orders have older ones. */
   teller: 'bytea?',
 } as const;
 export type FundingRow = RowOf<typeof funding>;
@@ -101,7 +101,7 @@ const orderState = {
   /** Why it is INACTIVE, or what a VALIDATING one waits for. */
   reason: 'text?',
   inBook: 'boolean',
-  /** Until when a cap of its maker withholds it, in seconds; 0: none does. */
+  /** Until when a cap of the maker withholds the order, in seconds; 0: no cap does. */
   cappedUntil: 'number',
 } as const;
 export type OrderStateRow = RowOf<typeof orderState>;
@@ -116,7 +116,7 @@ const order = {
   makingAmount: 'numeric',
   /** `{"order":{…},"orderHash":"0x…","signature":"0x…"`: the listed record without its end. */
   recordStart: 'text',
-  /** Null where the maker's key signed. */
+  /** Null if the maker's key signed. */
   walletSignature: 'bytea?',
 } as const;
 export type OrderRow = RowOf<typeof order>;
@@ -128,19 +128,19 @@ const history = {
   maker: 'bytea',
   happened: 'text',
   status: 'text',
-  /** As of an order; of a removed one why it was removed. */
+  /** As in an order's row; for a removed order, why it was removed. */
   reason: 'text?',
   remaining: 'numeric',
-  /** As of an order, afterwards. */
+  /** As in an order's row, after the change. */
   cappedUntil: 'number',
-  /** Minimal hex, where the order is opened; else null. */
+  /** Minimal hex, if the order is opened; else null. */
   salt: 'text?',
 } as const;
 export type HistoryRow = RowOf<typeof history> & {
   readonly happened: 'OPENED' | 'CHANGED' | 'WITHHELD' | 'REMOVED';
 };
 
-/** A fill of an order, which the log has in full. */
+/** A fill of an order. The log has it in full. */
 const fill = {
   orderHash: 'bytea',
   blockNumber: 'number',
@@ -150,7 +150,7 @@ const fill = {
 } as const;
 export type FillRow = RowOf<typeof fill>;
 
-/** A hash, and whose: anybody may cancel a hash of another maker. */
+/** A hash and its maker, because anybody may cancel a hash of another maker. */
 const hashKey = { orderHash: 'bytea', maker: 'bytea' } as const;
 export type HashKey = RowOf<typeof hashKey>;
 
@@ -160,18 +160,18 @@ const hash = {
   state: 'text',
   /** Only for UNFOLDED. */
   salt: 'text?',
-  /** Null where the order is not known. */
+  /** Null if the order is not known. */
   nonce: 'numeric?',
   expiresAtSeconds: 'number',
-  /** Until then it is remembered, whatever the nonce; 0 where the order is not known. */
+  /** The hash is remembered until then, whatever the nonce; 0 if the order is not known. */
   keptUntilSeconds: 'number',
 } as const;
 export type HashRow = RowOf<typeof hash> & {
-  /** `UNFOLDED`: its order is in the log, and its maker in quarantine. The fold knows nothing of it. */
+  /** `UNFOLDED`: the order is in the log, but its maker is in quarantine. The fold does not know the hash. */
   readonly state: 'ACCEPTED' | 'CANCELLED' | 'UNFOLDED';
 };
 
-/** The rows of each table; `partition` is a column of all but `funding`, and no field. */
+/** The row shape of each table. `partition` is a column of all tables except `funding`, but not a field. */
 export const shapes = {
   projection: new RowShape<RowOf<typeof projection>>(projection),
   due: new RowShape<DueMaker>(due),

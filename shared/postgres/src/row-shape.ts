@@ -6,12 +6,12 @@ interface Column {
   readonly kind: Kind;
 }
 
-/** The columns of a row by their fields. With `?` a column may be null. */
+/** The kinds of a row's columns, keyed by field. With `?` a column may be null. */
 export type Columns = Readonly<Record<string, Kind | `${Kind}?`>>;
 
 type Base<K> = K extends `${infer Known}?` ? Known : K;
 
-/** A row with such columns. */
+/** A row with these columns. */
 export type RowOf<C extends Columns> = {
   readonly [Field in keyof C]: Values[Base<C[Field]> & Kind] | (C[Field] extends Kind ? never : null);
 };
@@ -21,13 +21,13 @@ export type InPartition<Row> = Row & { readonly partition: number };
 /** Rows of several partitions. */
 export interface RowsOfPartitions<Row> {
   readonly rows: readonly Row[];
-  /** That of each row. */
+  /** The partition of each row. */
   readonly partitions: readonly number[];
 }
 
 /** How the fields of a row are stored: `orderHash: 'bytea'` is the column `order_hash`. */
 export class RowShape<Row extends object> {
-  /** `order_hash, maker` */
+  /** The columns as SQL lists them: `order_hash, maker`. */
   readonly list: string;
   readonly #columns: readonly Column[];
   readonly #kinds: Readonly<Record<keyof Row & string, Kind | `${Kind}?`>>;
@@ -74,7 +74,7 @@ export class RowShape<Row extends object> {
   }
 
   /**
-   * The rows of such parameters, as a table with the name `given`.
+   * The rows of these parameters, as a table with the name `given`.
    * @param first the number of the first parameter
    */
   given(first: number): string {
@@ -83,7 +83,7 @@ export class RowShape<Row extends object> {
     return `(select ${values} from unnest(${arrays}) as sent (${this.list})) as given (${this.list})`;
   }
 
-  /** `remaining = given.remaining, status = given.status`: of all columns but some. */
+  /** Assigns all columns except some: `remaining = given.remaining, status = given.status`. */
   assignments(from: string, except: readonly string[]): string {
     const columns = this.#columns.filter(({ column }) => !except.includes(column));
     return columns.map(({ column }) => `${column} = ${from}.${column}`).join(', ');

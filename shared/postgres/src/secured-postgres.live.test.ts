@@ -26,7 +26,7 @@ beforeAll(async () => {
       'ca.pem': readFileSync(authority.caFile, 'utf8'),
       'server.pem': readFileSync(certFile, 'utf8'),
       'server.key': readFileSync(keyFile, 'utf8'),
-      // `maker` is let in over TLS alone, with a certificate of the authority and a password.
+      // `maker` may connect only over TLS, with a certificate of the authority and a password.
       'pg_hba.conf': [
         'host all makerbook 127.0.0.1/32 scram-sha-256',
         'hostssl all maker 127.0.0.1/32 scram-sha-256 clientcert=verify-ca',
@@ -77,7 +77,7 @@ test('statements and migrations go over TLS, with a certificate and a password f
   expect(await migrate({ ...connectionBy({}), schema: 'maker', connectTimeoutMs: 60_000 })).not.toEqual([]);
 });
 
-test('a renewed password is taken at the next connection', async () => {
+test('a renewed password is used at the next connection', async () => {
   writeFileSync(inFolder('renewed'), 'guess\n');
   await withPostgres({ DATABASE_PASSWORD_FILE: inFolder('renewed') }, async (postgres) => {
     await expect(postgres.check()).rejects.toThrow('password authentication failed');
@@ -86,7 +86,7 @@ test('a renewed password is taken at the next connection', async () => {
   });
 });
 
-test('connections that are opened after a renewal take the renewed authority and certificates, and no statement fails meanwhile', async () => {
+test('new connections use a renewed authority and certificates, and no statement fails meanwhile', async () => {
   const old = readFileSync(inFolder('ca.pem'), 'utf8');
   const environment = {
     DATABASE_TLS_CA_FILE: inFolder('bundle.pem'),
@@ -112,7 +112,7 @@ test('connections that are opened after a renewal take the renewed authority and
     const load = (async () => {
       while (!isOver) await postgres.query('select 1');
     })();
-    // Those who verify learn the new authority first; then the server shows its certificate, and the client its own.
+    // Both sides trust the new authority first. Then the server gets its new certificate, and then the client.
     give(both, 'maker');
     await server.replaceFiles({ 'ca.pem': both });
     await server.replaceFiles({
@@ -123,7 +123,7 @@ test('connections that are opened after a renewal take the renewed authority and
     await server.replaceFiles({ 'ca.pem': readFileSync(renewed.caFile, 'utf8') });
     isOver = true;
     await load;
-    // Whoever knows the old authority alone is not let in any more.
+    // A client that knows only the old authority can no longer connect.
     await withPostgres({}, (other) => expect(other.check()).rejects.toThrow(/certificate/));
     const owner = connectPostgres({ url: server.url, connectTimeoutMs: 60_000 });
     await owner.query("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'maker'");
@@ -150,13 +150,13 @@ test.each([
   ],
   ['a wrong password', { DATABASE_PASSWORD_FILE: inFolder('wrong') }, /password authentication failed/],
   ['no TLS', { DATABASE_TLS: 'off', ...noFiles }, /no encryption/],
-])('with %s nothing is answered, and the reason is in the error', async (_, environment, reason) => {
+])('with %s nothing is answered, and the error gives the reason', async (_, environment, reason) => {
   const { DATABASE_URL: other = '' } = environment as { DATABASE_URL?: string };
   const url = other === '' ? {} : { DATABASE_URL: `${other}:${new URL(named).port}/makerbook` };
   await withPostgres({ ...environment, ...url }, (postgres) => expect(postgres.check()).rejects.toThrow(reason));
 });
 
-test('what only time may mend is PostgresUnavailable: a server whose certificate cannot be verified', async () => {
+test('a server whose certificate cannot be verified fails with PostgresUnavailable: time may mend it', async () => {
   await withPostgres({ DATABASE_TLS_CA_FILE: inFolder('stranger-ca.pem') }, (postgres) =>
     expect(postgres.check()).rejects.toBeInstanceOf(PostgresUnavailable),
   );

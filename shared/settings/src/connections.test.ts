@@ -49,7 +49,7 @@ test('Kafka is reached without TLS and authentication unless they are set', () =
   expect(toKafka({})).toEqual({ brokers: ['a:1', 'b:2'] });
 });
 
-test('Kafka takes each mechanism with the credentials that it needs', () => {
+test('each mechanism of Kafka needs its own credentials', () => {
   const environment = { KAFKA_SASL_MECHANISM: 'SCRAM-SHA-256', KAFKA_SASL_PASSWORD_FILE: join(folder, 'password') };
   expect(() => toKafka(environment)).toThrow('KAFKA_SASL_USERNAME');
   const { sasl } = toKafka({ ...environment, KAFKA_SASL_USERNAME: 'me' });
@@ -69,14 +69,14 @@ describe.each<[string, string, (environment: Environment) => { readonly password
 ])('the address %s_URL', (prefix, protocol, connect) => {
   const url = (value: string) => ({ [`${prefix}_URL`]: value });
 
-  test('has its password beside it or in it, not both', () => {
+  test('has its password in it or in a file, not in both', () => {
     expect(connect({}).password).toBeUndefined();
     const file = { [`${prefix}_PASSWORD_FILE`]: join(folder, 'password') };
     expect(connect(file).password?.()).toBe('password');
     expect(() => connect({ ...file, ...url(`${protocol}//me:other@h:1/0`) })).toThrow('give one');
   });
 
-  test('has no word on TLS, for which there are settings', () => {
+  test('is refused if it sets TLS, which has its own settings', () => {
     expect(() => connect(url(`${protocol}//me@h:1/0?sslmode=require`))).toThrow(`set by ${prefix}_TLS`);
     expect(() => connect(url('rediss://me@h:1/0'))).toThrow(`begins with ${protocol}//; TLS is set by ${prefix}_TLS`);
     expect(() => connect(url('h:1'))).toThrow('must be a URL');
@@ -84,7 +84,7 @@ describe.each<[string, string, (environment: Environment) => { readonly password
 });
 
 describe('Redis', () => {
-  test('may be absent, and is one server unless its mode is set', () => {
+  test('is optional, and is one server unless its mode is set', () => {
     expect(toRedis({ REDIS_URL: '' })).toMatchObject({ url: '', mode: 'single' });
     const several = 'redis://a:1, redis://b:2';
     expect(() => toRedis({ REDIS_URL: several })).toThrow('REDIS_MODE=cluster');

@@ -4,11 +4,11 @@ import { renew, SettingsError, type SettingsOf } from './settings.js';
 
 /**
  * Certificates and key as PEM texts. The server's certificate and its host name are always verified. Each property
- * reads its file, so that the next connection takes a renewed one: hand the object on as it is, and copy nothing out of
+ * reads its file again, so the next connection takes a renewed one. Pass the object itself on, and copy nothing out of
  * it.
  */
 export interface Tls {
-  /** The authorities that sign the server's certificate; undefined: those of the machine. */
+  /** The authorities that sign the server's certificate; undefined: the machine's. */
   readonly ca?: string;
   /** The client certificate. */
   readonly cert?: string;
@@ -23,7 +23,7 @@ export interface KafkaConnection {
     | {
         readonly mechanism: 'PLAIN' | 'SCRAM-SHA-256' | 'SCRAM-SHA-512';
         readonly username: string;
-        /** Read at each connection, so that the next one takes a renewed secret. */
+        /** Read at each connection, so the next one takes a renewed secret. */
         readonly password: () => string;
       }
     | { readonly mechanism: 'OAUTHBEARER'; readonly token: () => string };
@@ -32,7 +32,7 @@ export interface KafkaConnection {
 /** The connection to Postgres or Redis. */
 export interface ServerConnection {
   readonly url: string;
-  /** Replaces a password in the URL; read at each connection. */
+  /** Used instead of a password in the URL. Read at each connection. */
   readonly password?: () => string;
   readonly tls?: Tls;
 }
@@ -45,27 +45,27 @@ export interface RedisServers extends ServerConnection {
   readonly mode?: 'single' | 'cluster' | 'sentinel';
   /** The name that the Sentinels give the primary. */
   readonly sentinelMaster?: string;
-  /** The password of the Sentinels; user and `password` are those of the servers that they watch. */
+  /** The password of the Sentinels. User and `password` are for the servers that they watch. */
   readonly sentinelPassword?: () => string;
-  /** Put before every key. */
+  /** The prefix of every key. */
   readonly keyPrefix: string;
 }
 
 type KafkaSettings = SettingsOf<typeof kafkaSettings>;
 
-/** @throws SettingsError naming what does not fit together, or a file that cannot be read */
+/** @throws SettingsError naming the settings that do not fit together, or a file that cannot be read */
 export function kafkaConnection(settings: KafkaSettings): KafkaConnection {
   const tls = readTls('KAFKA', settings);
   const sasl = readSasl(settings);
   return { brokers: settings.KAFKA_BROKERS, ...(tls && { tls }), ...(sasl && { sasl }) };
 }
 
-/** @throws SettingsError, likewise */
+/** @throws SettingsError like `kafkaConnection` */
 export function postgresConnection(settings: SettingsOf<typeof postgresSettings>): ServerConnection {
   return connectionOf('DATABASE', settings.DATABASE_URL, settings.DATABASE_PASSWORD, settings);
 }
 
-/** @throws SettingsError, likewise */
+/** @throws SettingsError like `kafkaConnection` */
 export function redisConnection(settings: SettingsOf<typeof redisSettings>): RedisServers {
   const { REDIS_URL: url, REDIS_MODE: mode, REDIS_SENTINEL_PASSWORD: sentinelPassword } = settings;
   if (mode === 'single' && url.includes(',')) {
@@ -94,7 +94,7 @@ function connectionOf(
   return { url, ...(hasPassword && { password }), ...(tls && { tls }) };
 }
 
-/** Reads what `tlsSettings` describes. */
+/** Reads the settings that `tlsSettings` describes. */
 function readTls(prefix: string, settings: Readonly<Record<string, unknown>>): Tls | undefined {
   const [ca, cert, key] = ['CA', 'CERT', 'KEY'].map((part) => {
     const name = `${prefix}_TLS_${part}_FILE`;
@@ -111,7 +111,7 @@ function readTls(prefix: string, settings: Readonly<Record<string, unknown>>): T
   return Object.defineProperties({}, Object.fromEntries(given.map(([part, file]) => [part, renewable(file)])));
 }
 
-/** A property that reads the file. */
+/** A property that reads the file each time. */
 function renewable(file: PemFile): PropertyDescriptor {
   return { get: renew(() => readPem(file)), enumerable: true, configurable: true };
 }

@@ -21,7 +21,7 @@ import {
 type TlsSettings<P extends string> = Record<`${P}_TLS`, Setting<'off' | 'on'>> &
   Record<`${P}_TLS_${'CA' | 'CERT' | 'KEY'}_FILE`, Setting<string>>;
 
-/** TLS to one server, the same for each: see `readTls`. */
+/** TLS to one server, the same for each. See `readTls`. */
 function tlsSettings<P extends string>(prefix: P, server: string): TlsSettings<P> {
   return {
     [`${prefix}_TLS`]: choice(
@@ -35,7 +35,7 @@ function tlsSettings<P extends string>(prefix: P, server: string): TlsSettings<P
   } as TlsSettings<P>;
 }
 
-/** Settings that several services have: each takes the groups that it needs into its own spec. */
+/** Settings that several services share. Each service takes the groups it needs into its own spec. */
 export const kafkaSettings = {
   KAFKA_BROKERS: list('Kafka bootstrap brokers, `host:port`, comma-separated'),
   ...tlsSettings('KAFKA', 'Kafka'),
@@ -93,7 +93,7 @@ export const signingSettings = {
   RECEIPT_SIGNERS: addresses('Addresses of the present and former keys of receipts, comma-separated'),
 };
 
-/** What is traded: the contract that fills quotes of the book, and the tokens that people know. */
+/** The market: the contract that fills quotes of the book, and the well-known tokens. */
 export const marketSettings = {
   ORDER_FILLER_ADDRESS: address(
     'The OrderFiller contract that quotes of the book are for. The zero address: none',
@@ -129,7 +129,7 @@ export const apiSettings = {
     min: 1,
   }),
   CONCURRENT_REQUESTS_MAX: integer('Requests that are handled at once; more are refused with 503', 2000, { min: 1 }),
-  CLIENT_WINDOW_SECONDS: integer('Length of the window in which a client address is counted', 60, {
+  CLIENT_WINDOW_SECONDS: integer('Length of the window in which requests of a client address are counted', 60, {
     min: 1,
     max: 3600,
   }),
@@ -140,7 +140,7 @@ export const apiSettings = {
   CORS_ORIGINS: origins('Origins whose web pages may call the API, comma-separated, or `*` for all; empty: none'),
 };
 
-/** Settings of services that take bodies, and of the local gateway, which holds a request until it is whole. */
+/** Settings of services that take bodies, and of the local gateway, which buffers a request until it is whole. */
 export const bodySettings = {
   BODY_BYTES_MAX: integer('A larger body is refused with 413', 262_144, { min: 1024 }),
 };
@@ -157,7 +157,7 @@ export const limitSettings = {
     max: 1_000_000,
   }),
   REMEMBERED_HASHES_PER_MAKER_MAX: integer(
-    'Remembered hashes of a maker; beyond it POST is refused, and cancellations of unknown orders',
+    'Remembered hashes of a maker; beyond it, POST and cancellations of unknown orders are refused',
     10_000_000,
     {
       min: 1000,
@@ -168,30 +168,30 @@ export const limitSettings = {
     max: 20,
   }),
   ORDER_BUDGET_PER_SECOND: integer(
-    "Orders per second by which a maker's budget fills, without a limit of its own",
+    'Orders per second that refill the budget of a maker without a limit of its own',
     100,
     { min: 1 },
   ),
-  ORDER_BUDGET_BURST: integer("Orders in a maker's full budget, without a limit of its own", 1000, { min: 1 }),
+  ORDER_BUDGET_BURST: integer('Orders in the full budget of a maker without a limit of its own', 1000, { min: 1 }),
   CANCEL_BUDGET_PER_SECOND: integer(
-    "Cancellations per second by which a maker's budget fills; at least twice its orders",
+    "Cancellations per second that refill a maker's budget; at least twice its orders",
     500,
     { min: 1 },
   ),
   CANCEL_BUDGET_BURST: integer("Cancellations in a maker's full budget; at least twice its orders", 5000, { min: 500 }),
-  LIST_BUDGET_PER_SECOND: integer("Lists per second by which a maker's budget fills", 50, { min: 1 }),
+  LIST_BUDGET_PER_SECOND: integer("Lists per second that refill a maker's budget", 50, { min: 1 }),
   LIST_BUDGET_BURST: integer("Lists in a maker's full budget", 500, { min: 1 }),
   CLIENT_REQUESTS_MAX: integer(
-    'POSTs of one client address in a window, and as many GETs; each 8 KiB of one count as one more',
+    'POSTs of one client address in a window, and as many GETs; each 8 KiB of a request count as one more',
     6000,
     { min: 1 },
   ),
   CANCEL_REQUESTS_MAX: integer(
-    'Cancelling requests, heartbeats, cancel-keys and fill-caps of one client address in a window, counted likewise',
+    'Cancelling requests, heartbeats, cancel-keys and fill-caps of one client address in a window, counted the same way',
     12_000,
     { min: 1 },
   ),
-  PATCH_REQUESTS_MAX: integer('PATCHes of one client address in a window, counted likewise', 3000, { min: 1 }),
+  PATCH_REQUESTS_MAX: integer('PATCHes of one client address in a window, counted the same way', 3000, { min: 1 }),
   REQUEST_TTL_SECONDS: integer('How old a signed GET may be', 30, { min: 1, max: 3600 }),
   CLOCK_SKEW_SECONDS: integer(
     "How far `issuedAt` of a signed GET, and `issuedAtMs`, may be ahead of the server's clock",
@@ -206,14 +206,14 @@ export const limitSettings = {
 export const walletSettings = {
   WALLET_RPC_URL: hidden(
     list(
-      'JSON-RPC of Kaia nodes by which contract wallets are asked, and tokens of caps looked up, comma-separated, preferred one first; empty: keys alone sign',
+      'JSON-RPC of Kaia nodes for asking contract wallets and looking up tokens of caps, comma-separated, preferred one first; empty: only keys sign',
       '',
     ),
   ),
   WALLET_TIMEOUT_MS: integer('Time limit for a node to answer for wallets', 2000, { min: 100, max: 60_000 }),
 };
 
-/** Where contract wallets are asked, as `openWallets` of `shared/chain` takes it. */
+/** The nodes for contract wallets, as options of `openWallets` of `shared/chain`. */
 export function walletConnection({
   WALLET_RPC_URL: urls,
   WALLET_TIMEOUT_MS: timeoutMs,
@@ -222,7 +222,7 @@ export function walletConnection({
   return { urls, timeoutMs, chainId };
 }
 
-/** The router's feed, as the projector publishes it and query describes it. */
+/** The router's feed, which the projector publishes and query describes. */
 export const feedSettings = {
   ROUTING_GRACE_SECONDS: integer(
     "An order leaves the router's feed this long before it expires. A replay with another value gives another feed",
@@ -233,16 +233,16 @@ export const feedSettings = {
 export const opsSettings = {
   HOST: text('Address to listen on. `0.0.0.0` or `::`: every interface', '127.0.0.1'),
   HOST_NAMES: list(
-    'Names by which it may be asked (`Host`), comma-separated; empty: any. Against DNS rebinding; the port for operators takes any address too',
+    'Names that requests may give as `Host`, comma-separated; empty: any. Against DNS rebinding; the port for operators takes any address too',
     '',
   ),
   OPS_PORT: port('Port of `/livez`, `/readyz` and `/metrics`', 9090),
   LOG_LEVEL: choice('Least severe log line that is written', ['debug', 'info', 'warn', 'error'], 'info'),
 };
 
-/** Variables of OpenTelemetry. Those of its specification that are not here are read by its SDK too. */
+/** Variables of OpenTelemetry. Its SDK also reads those of its specification that are not here. */
 export const telemetrySettings = {
-  BUILD_REVISION: text('Revision of the build in `makerbook_build_info`; an image has it', 'unknown'),
+  BUILD_REVISION: text('Revision of the build in `makerbook_build_info`; an image sets it', 'unknown'),
   OTEL_SERVICE_NAME: text('Name of the service in traces and metrics; empty: its own', ''),
   OTEL_RESOURCE_ATTRIBUTES: text('Attributes of the process in traces and metrics: `name=value`, comma-separated', ''),
   OTEL_EXPORTER_OTLP_ENDPOINT: text('Address of the collector for spans; empty: none', ''),

@@ -7,12 +7,12 @@ import { makeFolder } from './make-folder.js';
 const folder = mkdtempSync(join(tmpdir(), 'makerbook-make-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test('a folder is made with those above it, and may be there already', () => {
+test('a folder is made with its parents, and may already exist', () => {
   for (let n = 0; n < 2; n += 1) makeFolder(join(folder, 'a/b/c'));
   expect(statSync(join(folder, 'a/b/c')).isDirectory()).toBe(true);
 });
 
-test('a file in its place is refused', () => {
+test('a file in place of the folder is refused', () => {
   writeFileSync(join(folder, 'file'), '');
   expect(() => makeFolder(join(folder, 'file'))).toThrow('EEXIST');
   expect(() => makeFolder(join(folder, 'file/below'))).toThrow(/EEXIST|ENOTDIR/);

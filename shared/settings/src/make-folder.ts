@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { refuseWords } from './read-options.js';
 
 /**
- * Makes a folder, and those above it. `recursive` of Node.js never ends where the system takes no folder, as in /proc.
+ * Makes a folder and its parents. `recursive` of Node.js never ends if the system refuses folders, as in /proc.
  * @throws Error of the system
  */
 export function makeFolder(path: string): void {

@@ -4,7 +4,7 @@ import { describeUnknown, hideKeys, parseWords } from './read-options.js';
 describe('words of a command line', () => {
   const options = { seed: { type: 'string' }, quick: { type: 'boolean' } } as const;
 
-  test('are options and others', () => {
+  test('are split into options and other words', () => {
     const { values, positionals } = parseWords(['post', '--seed', '7', '--quick'], options);
     expect({ ...values, positionals }).toEqual({ seed: '7', quick: true, positionals: ['post'] });
   });
@@ -14,7 +14,7 @@ describe('words of a command line', () => {
     ['one that is like no other', ['--because', 'x'], 'unknown option `--because`'],
     ['one letter', ['-x'], "Unknown option '-x'"],
     ['an option without its value', ['--seed'], 'argument missing'],
-  ])('are refused where there is %s', (_what, words, message) => {
+  ])('are refused if there is %s', (_what, words, message) => {
     expect(() => parseWords(words, options)).toThrow(message);
   });
 });
@@ -25,7 +25,7 @@ test.each([
   ['suspned', 'suspend'],
   ['eat', undefined],
   ['', undefined],
-])('the word %j may have been meant to be %j', (word, meant) => {
+])('for the word %j the hint is %j', (word, meant) => {
   const hint = meant === undefined ? '' : `; did you mean \`${meant}\`?`;
   expect(describeUnknown('command', word, ['add', 'suspend', 'list'])).toBe(`unknown command \`${word}\`${hint}`);
 });

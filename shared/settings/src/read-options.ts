@@ -1,11 +1,11 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 
-/** Words of a command line that cannot be understood. The message names the first wrong one. */
+/** A command line that cannot be understood. The message names the first wrong word. */
 export class WrongWords extends Error {
   override readonly name = 'WrongWords';
 }
 
-/** @throws WrongWords where an option is unknown, or has no value */
+/** @throws WrongWords if an option is unknown, or has no value */
 export function parseWords<Options extends ParseArgsOptionsConfig>(words: readonly string[], options: Options) {
   const names = Object.keys(options).map((name) => `--${name}`);
   const given = words
@@ -20,11 +20,11 @@ export function parseWords<Options extends ParseArgsOptionsConfig>(words: readon
   }
 }
 
-/** The text without what may be a private key in it: hex that is long, and no address. */
+/** Removes possible private keys from a text: long hex that is no address. */
 export const hideKeys = (text: string): string =>
   text.replace(/[0-9a-fA-F]{24,}/g, (digits) => (digits.length === 40 ? digits : '…'));
 
-/** Names a word that is none of the known ones, and the one that it may have been meant to be. */
+/** Describes an unknown word, and the known one that it may stand for. */
 export function describeUnknown(what: string, word: string, known: readonly string[]): string {
   const [nearest] = known
     .map((name) => ({ name, edits: countEdits(word, name) }))
@@ -33,7 +33,7 @@ export function describeUnknown(what: string, word: string, known: readonly stri
   return `unknown ${what} \`${word}\`${nearest === undefined ? '' : `; did you mean \`${nearest.name}\`?`}`;
 }
 
-/** How many characters have to be added, removed or replaced (Levenshtein). */
+/** Counts how many characters must be added, removed or replaced (Levenshtein). */
 function countEdits(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, at) => at);
   for (const [index, character] of [...from].entries()) {
@@ -48,8 +48,8 @@ function countEdits(from: string, to: string): number {
 }
 
 /**
- * Reads the options of this process and its other words. `--help` prints the usage and ends the process with 0; what
- * cannot be understood is named in one line, and ends it with 2.
+ * Reads the options of this process and its other words. `--help` prints the usage and exits with 0. For words that
+ * cannot be understood, it prints one line and exits with 2.
  */
 export function readWords<Options extends ParseArgsOptionsConfig>(usage: string, options: Options) {
   const words = process.argv.slice(2);
@@ -65,8 +65,8 @@ export function readWords<Options extends ParseArgsOptionsConfig>(usage: string,
 }
 
 /**
- * Reads the options of a process that takes no other word, or one name at most, likewise.
- * @param names of which the word may be one
+ * Reads the options of a process that takes no other word, or at most one name, like `readWords`.
+ * @param names that the word may be
  */
 export function readOptions<Options extends ParseArgsOptionsConfig>(
   usage: string,

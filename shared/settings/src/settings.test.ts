@@ -34,7 +34,7 @@ describe('settings', () => {
     });
   });
 
-  test('all that is wrong is named at once, with what it is for', () => {
+  test('that are wrong are all named at once, with their purpose', () => {
     const read = () => readSettings(spec, { LIMIT_MS: '1001', CONTRACT: '0x1', LEVEL: 'loud' });
     expect(read).toThrow(SettingsError);
     expect(read).toThrow(
@@ -48,7 +48,7 @@ describe('settings', () => {
     expect(read).not.toThrow(/1f1f/);
   });
 
-  test.each(['1.5', '-1', '1e3', 'x', ' 1'])('%s is no whole number', (value) => {
+  test.each(['1.5', '-1', '1e3', 'x', ' 1'])('%s is not a whole number', (value) => {
     expect(() => readSettings(spec, { BROKERS: 'a:1', LIMIT_MS: value })).toThrow(/whole number/);
   });
 });
@@ -56,7 +56,7 @@ describe('settings', () => {
 describe('origins', () => {
   const read = (CORS_ORIGINS: string) => readSettings({ CORS_ORIGINS: origins('who may call') }, { CORS_ORIGINS });
 
-  test('are none, any, or those given', () => {
+  test('are none, any, or a list', () => {
     expect(read('').CORS_ORIGINS).toEqual([]);
     expect(read('*').CORS_ORIGINS).toEqual(['*']);
     expect(read('https://a.example, http://localhost:3000').CORS_ORIGINS).toEqual([
@@ -80,14 +80,14 @@ describe('a secret', () => {
   };
   const read = (environment: Record<string, string>) => readSettings(secrets, environment, readFile);
 
-  test('is given itself, or by a file that holds it', () => {
+  test('is given directly or in a file', () => {
     files.set('/key', ' one\n');
     expect(read({ KEY: 'two' }).KEY).toBe('two');
     expect(read({ KEY_FILE: '/key' }).KEY).toBe('one');
     expect(read({ KEY: '', KEY_FILE: '/key' }).KEY).toBe('one');
   });
 
-  test('is refused where both are given, or the file is missing or empty', () => {
+  test('is refused if both are given, or if the file is missing or empty', () => {
     files.set('/empty', '\n');
     expect(() => read({ KEY: 'two', KEY_FILE: '/key' })).toThrow('KEY and KEY_FILE are both given: give one');
     expect(() => read({ KEY_FILE: '/none' })).toThrow('KEY_FILE=/none cannot be read: ENOENT');
@@ -96,7 +96,7 @@ describe('a secret', () => {
     );
   });
 
-  test('that is a private key is judged, and not shown', () => {
+  test('that is a private key is checked, and not shown', () => {
     const keys = { DEPLOYER_KEY: privateKey('pays', '') };
     const readKey = (DEPLOYER_KEY: string) => readSettings(keys, { DEPLOYER_KEY }).DEPLOYER_KEY;
     const key = '1f'.repeat(32);
@@ -107,11 +107,11 @@ describe('a secret', () => {
     }
   });
 
-  test('no other setting is read from a file', () => {
+  test('is the only setting that is read from a file', () => {
     expect(read({ KEY: 'two', SHOWN_FILE: '/none' }).SHOWN).toBe('');
   });
 
-  test('that is asked for at each connection is read again, and stays while its file is being replaced', () => {
+  test('for connections is read again each time, and kept while its file is being replaced', () => {
     files.set('/token', 'first');
     const { TOKEN } = read({ KEY: 'two', TOKEN_FILE: '/token' });
     files.set('/token', 'second');

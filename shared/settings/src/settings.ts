@@ -3,15 +3,15 @@ import { type Hex, readPrivateKey } from '@makerbook/contracts-primitives';
 import { z } from 'zod';
 import { hideKeys } from './read-options.js';
 
-/** One setting of a service: an environment variable, what it may hold, and what it is for. */
+/** One setting of a service: an environment variable, its possible values, and what it is for. */
 export interface Setting<T> {
   readonly schema: z.ZodType<T, string | undefined>;
-  /** The default, as in the environment; undefined: the setting must be given. */
+  /** The default, as in the environment; undefined: the setting is required. */
   readonly fallback: string | undefined;
   readonly description: string;
-  /** The value is a secret or may hold one: it is never printed, and `<NAME>_FILE` may name a file that holds it. */
+  /** The value is a secret or may hold one. It is never printed, and `<NAME>_FILE` may name a file that holds it. */
   readonly secret: boolean;
-  /** Reads the file again at each use. Where it cannot be read, gives what was read last, or throws. */
+  /** Reads the file again at each use. If that fails, returns the last value, or throws. */
   readonly renewal?: 'keep last' | 'throw';
 }
 
@@ -28,7 +28,7 @@ export class SettingsError extends Error {
 
 /**
  * Reads a service's settings once, at its start. An empty variable counts as absent. A secret is given as `NAME`, or as
- * `NAME_FILE` with the path of a file that holds it; white space around it does not count.
+ * `NAME_FILE` with the path of a file that holds it. White space around it is ignored.
  * @throws SettingsError naming every variable that is missing or wrong
  */
 export function readSettings<S extends Spec>(
@@ -77,7 +77,7 @@ function readSetting(
 
 const fileVariable = (name: string) => `${name}_FILE`;
 
-/** The variables by which a setting is given. */
+/** The variables that can give a setting. */
 export function variablesOf(name: string, { secret: isSecret }: Pick<Setting<unknown>, 'secret'>): string[] {
   return isSecret ? [name, fileVariable(name)] : [name];
 }
@@ -94,7 +94,7 @@ function readSecret(name: string, path: string, readFile: ReadFile): string {
   return content;
 }
 
-/** Reads again at each call; what was read last stays while the file is being replaced. */
+/** Reads again at each call. Returns the last value while the file cannot be read. */
 export function renew(read: () => string): () => string {
   let last = read();
   return () => {
@@ -125,7 +125,7 @@ export const secret = (
   schema: Setting<string>['schema'] = z.string(),
 ): Setting<string> => setting(schema, description, fallback, true);
 
-/** A private key of secp256k1, with or without 0x; never printed. It may be left empty where its fallback is. */
+/** A private key of secp256k1, with or without 0x; never printed. It may be empty if its fallback is. */
 export const privateKey = (description: string, fallback?: string): Setting<string> =>
   secret(
     description,
@@ -145,7 +145,7 @@ function isPrivateKey(key: string): boolean {
   }
 }
 
-/** A password or a token that is asked for at each connection: its file may be renewed while the service runs. */
+/** A password or a token that is read at each connection. Its file may be renewed while the service runs. */
 export const credential = (description: string, fallback?: string): Setting<() => string> => ({
   ...setting(
     z.string().transform((value) => () => value),
@@ -156,16 +156,16 @@ export const credential = (description: string, fallback?: string): Setting<() =
   renewal: 'keep last',
 });
 
-/** The same for a document. Throws a SettingsError at each use at which the file cannot be read. */
+/** Like `credential`, for a document. Throws a SettingsError at each use if the file cannot be read. */
 export const document = (description: string, fallback?: string): Setting<() => string> => ({
   ...credential(description, fallback),
   renewal: 'throw',
 });
 
-/** The same setting for a value that may hold a secret: the URL of a provider's node. */
+/** The same setting for a value that may hold a secret, such as the URL of a provider's node. */
 export const hidden = <T>(shown: Setting<T>): Setting<T> => ({ ...shown, secret: true });
 
-/** The address of a server. TLS is no part of it: that has settings of its own. An empty one is none. */
+/** The address of a server, or empty for none. It has no part about TLS, which has its own settings. */
 export const serverUrl = (protocols: readonly [string, ...string[]], tlsSetting: string): Setting<string>['schema'] =>
   z
     .string()
@@ -177,7 +177,7 @@ export const serverUrl = (protocols: readonly [string, ...string[]], tlsSetting:
       error: `must have no parameter of TLS, which is set by ${tlsSetting}`,
     });
 
-/** The addresses of several servers, comma-separated, likewise. */
+/** The addresses of several servers, comma-separated, each as in `serverUrl`. */
 export const serverUrls = (protocols: readonly [string, ...string[]], tlsSetting: string): Setting<string>['schema'] =>
   z.string().superRefine((value, context) => {
     for (const url of value.split(',')) {
@@ -233,7 +233,7 @@ export const list = (description: string, fallback?: string): Setting<string[]> 
     fallback,
   );
 
-/** Entries of a pattern, comma-separated: the value has the groups of each. */
+/** Comma-separated entries that match a pattern. The value has the groups of each. */
 export const entries = (description: string, pattern: RegExp): Setting<string[][]> => {
   const { schema, ...rest } = list(description, '');
   const error = `must be comma-separated entries like ${pattern.source}`;
@@ -279,7 +279,7 @@ export const names = (description: string): Setting<string[]> => {
   };
 };
 
-/** A setting that is one of some words. */
+/** A setting that takes one of several words. */
 export const choice = <const T extends string>(
   description: string,
   options: readonly [T, ...T[]],

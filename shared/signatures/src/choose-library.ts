@@ -1,25 +1,30 @@
 import { join } from 'node:path';
 import { type Curve, loadLibrary, loadPackage } from './load-library.js';
 
-/** The library that signs and recovers in this process: a current libsecp256k1, or the slower npm package and why. */
+/**
+ * The library that signs and recovers in this process: a current libsecp256k1, or the slower npm package with the
+ * reason.
+ */
 export type RecoveryLibrary =
   | { readonly name: 'libsecp256k1'; readonly file: string }
   | { readonly name: 'secp256k1 (npm)'; readonly reason: string };
 
-/** The path of a current libsecp256k1, which may be missing: commands that need Maven fetch it, images have it. */
+/**
+ * The path of a current libsecp256k1. The file may be missing: commands that need Maven fetch it, images include it.
+ */
 const LIBRARY_FILE = join(import.meta.dirname, '..', 'target', 'libsecp256k1.so');
 
 const chosen = await chooseLibrary(LIBRARY_FILE);
 
-/** The curve by the library of this process. */
+/** The curve in the library of this process. */
 export const curve = chosen.curve;
 
-/** The library of this process, for a line in the log of a service. */
+/** The library of this process, for a line in a service's log. */
 export const recoveryLibrary = chosen.library;
 
 /**
- * The library of the file, or else the package.
- * @throws Error with what to do, when there is neither for this machine
+ * Loads the library of the file, or else the package.
+ * @throws Error with what to do, if there is neither for this machine
  */
 export async function chooseLibrary(
   file: string,

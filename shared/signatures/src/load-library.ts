@@ -5,7 +5,7 @@ import type { Signature } from './parse-signature.js';
 const CONTEXT_SIGN_AND_VERIFY = 0x301;
 /** `SECP256K1_EC_UNCOMPRESSED`. */
 const UNCOMPRESSED = 2;
-/** What every implementation makes of a digest of ones and a private key of twos. */
+/** The result of every correct implementation for a digest of ones and a private key of twos. */
 const KNOWN = {
   compact:
     '9d0bad576719d32ae76bedb34c774866673cbde3f4e12951555c9408e6ce774b2876e7102f204f6bfee26c967c3926ce702cf97d4b010062e193f763190f6776',
@@ -17,19 +17,22 @@ const KNOWN = {
 /** The curve secp256k1. A digest and a private key have 32 bytes; a public key is uncompressed, 65 bytes. */
 export type Curve = {
   /**
-   * Writes the public key whose owner made the signature over the digest. False, with the bytes undefined, when no key
-   * can have made it.
+   * Writes the public key whose owner made the signature over the digest. Returns false, and leaves the bytes
+   * undefined, if no key can have made it.
    */
   readonly recoverKey: (digest: Uint8Array, signature: Signature, publicKey: Uint8Array) => boolean;
-  /** Deterministic (RFC 6979), with a low s. @throws Error when the bytes are no private key */
+  /**
+   * Signs deterministically (RFC 6979), with a low s.
+   * @throws Error if the bytes are no private key
+   */
   readonly sign: (digest: Uint8Array, privateKey: Uint8Array) => Signature;
-  /** @throws Error when the bytes are no private key */
+  /** @throws Error if the bytes are no private key */
   readonly publicKeyOf: (privateKey: Uint8Array) => Uint8Array;
 };
 
 /**
- * The npm package `secp256k1`, which compiles a libsecp256k1 of 2019.
- * @throws Error when it has no binary for this machine, and could not be compiled here
+ * Loads the npm package `secp256k1`, which compiles a libsecp256k1 of 2019.
+ * @throws Error if it has no binary for this machine, and could not be compiled here
  */
 export async function loadPackage(): Promise<Curve> {
   const { default: secp256k1 } = await import('secp256k1/bindings.js');
@@ -51,13 +54,12 @@ export async function loadPackage(): Promise<Curve> {
 }
 
 /**
- * A shared libsecp256k1 of 2021 or later, called through koffi: such a one recovers in two thirds of the package's
- * time.
+ * Loads a shared libsecp256k1 of 2021 or later through koffi. It recovers in two thirds of the package's time.
  * @param file path of the library
- * @throws Error when it cannot be loaded here, or a known signature is another one by it
+ * @throws Error if it cannot be loaded here, or gives another result for the known signature
  */
 export async function loadLibrary(file: string): Promise<Curve> {
-  // koffi has no binary for some platforms, and throws on import there.
+  // koffi has no binary for some platforms, and importing it throws there.
   const { default: koffi } = await import('koffi');
   const library = koffi.load(file);
   const createContext = library.func('void *secp256k1_context_create(unsigned int flags)');
@@ -76,7 +78,8 @@ export async function loadLibrary(file: string): Promise<Curve> {
     'int secp256k1_ecdsa_recoverable_signature_serialize_compact(void *context, void *output, void *recovery, void *signature)',
   );
   const context: unknown = createContext(CONTEXT_SIGN_AND_VERIFY);
-  // One set of buffers for the process: they are filled and read within one call. Their sizes are those of the header.
+  // The process shares one set of buffers, because each is filled and read within one call. The header gives their
+  // sizes.
   const parsed = new Uint8Array(65);
   const key = new Uint8Array(64);
   const length = new BigUint64Array(1);
@@ -107,7 +110,7 @@ export async function loadLibrary(file: string): Promise<Curve> {
       return publicKey;
     },
   };
-  if (!agreesWithKnown(curve)) throw new Error('it makes or recovers another signature than it should');
+  if (!agreesWithKnown(curve)) throw new Error('it makes or recovers a wrong signature');
   return curve;
 }
 

@@ -12,7 +12,7 @@ export interface Signature {
   readonly recovery: 0 | 1;
 }
 
-/** Why a text is not a signature that the service accepts. */
+/** Why the service does not accept a text as a signature. */
 export interface SignatureRefusal {
   readonly code: 'not_hex' | 'wrong_length' | 'wrong_v' | 'out_of_range' | 'high_s';
 }
@@ -24,7 +24,7 @@ export function isSignatureRefusal(result: Signature | SignatureRefusal): result
 
 /**
  * Reads a signature from hex of any case: 65 bytes r ‖ s ‖ v with v in {0, 1, 27, 28}, or the 64 bytes of EIP-2098.
- * High s is refused, so that an order has one signature that counts; so are r or s of zero or beyond the curve's order.
+ * Refuses high s, so that only one signature of an order counts. Refuses r or s of zero or beyond the curve's order.
  */
 export function parseSignature(hex: string): Signature | SignatureRefusal {
   const length = (hex.length - 2) / 2;

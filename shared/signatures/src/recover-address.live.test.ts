@@ -10,13 +10,13 @@ import type { Signature } from './parse-signature.js';
 import { addressOfPoint } from './recover-address.js';
 
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
-/** The x of the curve's generator: with s equal to the digest it leads to the point at infinity, which is no key. */
+/** The x of the curve's generator. If s equals the digest, it leads to the point at infinity, which is no key. */
 const GENERATOR_X = 0x79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798n;
 const words = [0n, 1n, 5n, GENERATOR_X, ORDER / 2n, ORDER / 2n + 1n, ORDER - 1n, ORDER, 2n ** 256n - 1n].map(word);
 
 const file = await fetchLibsecp256k1();
 const { library, curve } = await chooseLibrary(file ?? '');
-/** It has no binary for some machines with Linux: only a compiler makes one there. */
+/** The package has no binary for some Linux machines. Only a compiler makes one there. */
 const byPackage = await loadPackage().catch(() => undefined);
 const each = byPackage === undefined ? [curve] : [curve, byPackage];
 
@@ -48,7 +48,7 @@ test('the library and the package sign and recover as ethers does', () => {
 });
 
 (byPackage === undefined ? describe.skip : describe)('the library recovers what the package does', () => {
-  test('from random bytes, of which half are no signature', () => {
+  test('from random bytes, half of which are no signature', () => {
     fc.assert(
       fc.property(bytes(32), bytes(64), fc.constantFrom(0, 1), (digest, compact, recovery) => {
         expectSame(digest, { compact, recovery });
@@ -57,7 +57,7 @@ test('the library and the package sign and recover as ethers does', () => {
     );
   });
 
-  test('where r, s and the digest are at the edges of the curve, high s included', () => {
+  test('from r, s and digests at the edges of the curve, including a high s', () => {
     for (const digest of words)
       for (const r of words)
         for (const s of words)
@@ -65,7 +65,7 @@ test('the library and the package sign and recover as ethers does', () => {
             expectSame(digest, { compact: Uint8Array.from([...r, ...s]), recovery });
   });
 
-  test('where the bytes lie in the midst of a larger buffer', () => {
+  test('from bytes in the middle of a larger buffer', () => {
     const buffer = fc.sample(bytes(200), 1)[0] ?? new Uint8Array(200);
     for (let at = 0; at < 100; at += 1) {
       expectSame(buffer.subarray(at, at + 32), { compact: buffer.subarray(at + 35, at + 99), recovery: 0 });

@@ -22,7 +22,7 @@ function recover(digest: Uint8Array, hex: string): string {
   return isSignatureRefusal(parsed) ? parsed.code : (recoverAddress(digest, parsed) ?? 'no_address');
 }
 
-/** The result of ethers, with the rules that ethers does not have: four values of v, and only a low s. */
+/** The result of ethers, with the rules that ethers lacks: four values of v, and only a low s. */
 function oracle(digest: Uint8Array, bytes: Uint8Array): string | undefined {
   try {
     let hex = bytesToHex(bytes);
@@ -40,7 +40,7 @@ function oracle(digest: Uint8Array, bytes: Uint8Array): string | undefined {
 }
 
 describe('a valid signature', () => {
-  test('recovers to its maker in both forms, with every allowed v, in any case of hex', () => {
+  test('recovers to its maker in both forms, with every allowed v, in upper- and lowercase hex', () => {
     fc.assert(
       fc.property(signed, ({ digest, signature, address }) => {
         const rs = `${signature.r}${signature.s.slice(2)}`;
@@ -81,7 +81,7 @@ test.each([
 });
 
 describe('a signature with one byte changed', () => {
-  test('gives what ethers gives, and never the maker, at each byte of the 65', () => {
+  test('gives what ethers gives, and never the maker, whichever of the 65 bytes it is', () => {
     fc.assert(
       fc.property(signed, fc.integer({ min: 1, max: 255 }), ({ digest, signature, address }, flip) => {
         for (let at = 0; at < 65; at += 1) {
@@ -89,7 +89,7 @@ describe('a signature with one byte changed', () => {
           bytes[at] = (bytes[at] ?? 0) ^ flip;
           const ours = recover(digest, bytesToHex(bytes));
           expect(ours.startsWith('0x') ? ours : undefined).toBe(oracle(digest, bytes));
-          // Changed so, v is the other way to write the same parity.
+          // The changed v may be the other way to write the same parity.
           const sameParity = at === 64 && bytes[at] === signature.yParity;
           expect(ours === address).toBe(sameParity);
         }
@@ -98,7 +98,7 @@ describe('a signature with one byte changed', () => {
     );
   });
 
-  test('gives what ethers gives for random bytes', () => {
+  test('or of random bytes gives what ethers gives', () => {
     fc.assert(
       fc.property(
         digests,
@@ -116,7 +116,7 @@ describe('a signature with one byte changed', () => {
 });
 
 describe('a refused signature', () => {
-  test('is the high-s twin of a valid one, in both forms', () => {
+  test('is the high-s twin of a valid one, and its short form never gives the maker', () => {
     fc.assert(
       fc.property(signed, ({ digest, signature }) => {
         const s = ORDER - BigInt(signature.s);
@@ -146,7 +146,7 @@ describe('a refused signature', () => {
     expect(parseSignature(hex)).toEqual({ code });
   });
 
-  test('is not the largest low s, nor the largest r', () => {
+  test('is not one with the largest low s or the largest r', () => {
     expect(isSignatureRefusal(parseSignature(`${r}${word(ORDER / 2n).slice(2)}1b`))).toBe(false);
     expect(isSignatureRefusal(parseSignature(`${word(ORDER - 1n)}${s}1b`))).toBe(false);
   });

@@ -4,17 +4,17 @@ import type { Address } from '@makerbook/contracts-primitives';
 import { curve } from './choose-library.js';
 import { describeSignatureRefusal, isSignatureRefusal, parseSignature, type Signature } from './parse-signature.js';
 
-// One buffer for the process: it is filled and read within one call.
+// The process shares one buffer, because it is filled and read within one call.
 const publicKey = new Uint8Array(65);
 
 const point = publicKey.subarray(1);
 
 /**
- * The address whose key made the signature over the 32-byte digest, lowercase; undefined when no key can have made it.
- * The signature comes from `parseSignature`: libsecp256k1 itself would recover from a high s.
+ * Recovers the address whose key made the signature over the 32-byte digest, in lowercase; undefined if no key can have
+ * made it. The signature must come from `parseSignature`, because libsecp256k1 itself would recover from a high s.
  */
 export function recoverAddress(digest: Uint8Array, signature: Signature): Address | undefined {
-  // C reads and writes behind these addresses whatever their length.
+  // C reads and writes at these addresses, whatever the arrays' length.
   assert(digest.length === 32, 'a digest has 32 bytes');
   assert(signature.compact.length === 64, 'a compact signature has 64 bytes');
   return curve.recoverKey(digest, signature, publicKey) ? addressOfPoint(point) : undefined;
@@ -30,7 +30,10 @@ type Recovered =
   | { readonly signer: Address; readonly fault?: undefined }
   | { readonly signer?: undefined; readonly fault: string };
 
-/** Recovers who has signed a digest. @param hex the signature as `parseSignature` takes it */
+/**
+ * Recovers the signer of a digest.
+ * @param hex the signature, as for `parseSignature`
+ */
 export function recoverSigner(digest: Uint8Array, hex: string): Recovered {
   const signature = parseSignature(hex);
   if (isSignatureRefusal(signature)) return { fault: describeSignatureRefusal(signature) };

@@ -1,19 +1,19 @@
 import { type Context, context, isSpanContextValid, propagation, ROOT_CONTEXT, trace } from '@opentelemetry/api';
 import { CompositePropagator, W3CBaggagePropagator, W3CTraceContextPropagator } from '@opentelemetry/core';
 
-/** How a trace goes on in a message: the W3C headers `traceparent`, `tracestate` and `baggage`, if any. */
+/** The W3C headers that carry a trace in a message: `traceparent`, `tracestate` and `baggage`, if any. */
 export type TraceHeaders = Readonly<Record<string, string>>;
 
-/** The log is a contract: its headers are W3C's, whatever `OTEL_PROPAGATORS` says of HTTP. */
+/** The log is a contract: its headers are W3C's, whatever `OTEL_PROPAGATORS` says about HTTP. */
 const w3c = new CompositePropagator({ propagators: [new W3CTraceContextPropagator(), new W3CBaggagePropagator()] });
 
-/** A client chooses tracestate and baggage, and the log keeps them for ever: what does not fit is left out. */
+/** Clients choose tracestate and baggage, and the log keeps them for ever. What does not fit is left out. */
 const HEADERS_BYTES_MAX = 600;
 
 /** The trace that a request brought, by the propagators of `OTEL_PROPAGATORS`; else none. */
 export function traceOfRequest(headers: Readonly<Record<string, string | string[] | undefined>>): Context {
   return propagation.extract(ROOT_CONTEXT, headers, {
-    // What no message would carry is not read: a baggage of 8 kB can cost 7 ms.
+    // Do not read what no message would carry: a baggage of 8 kB can cost 7 ms.
     get: (carrier, name) => ((carrier[name]?.length ?? 0) > HEADERS_BYTES_MAX ? undefined : carrier[name]),
     keys: (carrier) => Object.keys(carrier),
   });
@@ -27,7 +27,7 @@ export function traceOfMessage(headers: TraceHeaders): Context {
   });
 }
 
-/** The headers of a message by which the active trace goes on. */
+/** The headers that carry the active trace in a message. */
 export function activeTrace(): TraceHeaders {
   const headers: Record<string, string> = {};
   let bytes = 0;
@@ -41,8 +41,8 @@ export function activeTrace(): TraceHeaders {
 }
 
 /**
- * The headers of a message that work on several traces leads to: the trace of its own origin, by way of the active span
- * where that belongs to it. Without an origin it is the active trace, where that is recorded.
+ * The headers of a message that comes from work on several traces. They continue the trace of its origin, through the
+ * active span if that belongs to this trace. Without an origin they continue the active trace, if it is recorded.
  */
 export function carryOn(origin: TraceHeaders | undefined): TraceHeaders {
   const span = trace.getActiveSpan();

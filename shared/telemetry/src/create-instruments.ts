@@ -1,13 +1,13 @@
 import { type Attributes, metrics } from '@opentelemetry/api';
 
-/** What a gauge shows: one value, or several that their labels tell apart. */
+/** The values of a gauge: one, or several that their labels tell apart. */
 export type Shown = number | Iterable<readonly [value: number, labels: Attributes]>;
 
 export type Instruments = ReturnType<typeof createInstruments>;
 
 const unitOfTime = (what: string) => (what.endsWith('_seconds') ? 's' : '');
 
-/** The instruments of a service, named after it. @param unitOf the unit, by the rest of the name */
+/** The instruments of a service, named after it. @param unitOf gives the unit for the rest of a name */
 export function createInstruments(service: string, unitOf: (what: string) => string = unitOfTime) {
   const meter = metrics.getMeter(service);
   const nameOf = (what: string) => `${service.replaceAll('-', '_')}_${what}`;

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 
-test('each alert that it names has a section in the runbook', () => {
+test('each alert that judge-processes names has a section in the runbook', () => {
   const source = readFileSync(new URL('./judge-processes.js', import.meta.url), 'utf8');
   const runbook = readFileSync(new URL('../../../deploy/runbooks/alerts.md', import.meta.url), 'utf8');
   const sections = [...runbook.matchAll(/^## (\w+)$/gm)].map(([, section]) => section);

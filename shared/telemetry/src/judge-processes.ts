@@ -1,6 +1,6 @@
 import type { Labels, Told } from './read-metrics.js';
 
-/** What a process says, or what its figures say. */
+/** A finding about a process: what it says, or what its figures say. */
 export interface Check {
   readonly isWell: boolean;
   readonly what: string;
@@ -21,12 +21,12 @@ const alertOfCheck: Labels = {
   projection: 'ReadModelBehind',
 };
 
-/** What is well and what is not. @param staleSecondsMax the age that the newest block of chain and book may have */
+/** Lists what is well and what is not. @param staleSecondsMax the allowed age of the newest block of chain and book */
 export function judgeProcesses(told: readonly Told[], staleSecondsMax: number): Check[] {
   return [...checkProcesses(told), ...checkFigures(told, staleSecondsMax)];
 }
 
-/** Whether each process answers, and whether each part answers the processes. */
+/** Checks whether each process answers, and whether each part answers the processes. */
 function checkProcesses(told: readonly Told[]): Check[] {
   const said = told.flatMap(({ name, checks }) =>
     Object.entries(checks).map(([check, text]) => {
@@ -40,11 +40,11 @@ function checkProcesses(told: readonly Told[]): Check[] {
   });
 }
 
-/** What the figures of the processes say. */
+/** Checks the figures of the processes. */
 function checkFigures(told: readonly Told[], staleSecondsMax: number): Check[] {
   const has = (service: string) => told.some(({ name }) => name.startsWith(service));
   const values = (metric: string) => [...sumBy(told, metric, ['partition', 'process']).values()];
-  /** Nothing where no process tells the figure: that it is away is said already. */
+  /** Says nothing if no process reports the figure: another check already says that the process is down. */
   const below = (max: number, what: string, all: readonly number[], alert: string) => {
     const figure = Math.round(Math.max(0, ...all));
     return all.length === 0 ? [] : [{ isWell: figure <= max, what: `${what}: ${figure}`, alert }];
@@ -63,14 +63,14 @@ function checkFigures(told: readonly Told[], staleSecondsMax: number): Check[] {
   ];
 }
 
-/** Of a process that is away it has the name of the service: `ChainWatcherDown` for `chain-watcher-2`. */
+/** The alert for a process that does not answer has its service's name: `ChainWatcherDown` for `chain-watcher-2`. */
 function alertOf(name: string, check: string): string {
   if (check !== 'process') return alertOfCheck[check] ?? 'NotReady';
   if (name === 'log-archive') return 'LogArchiveOld';
   return `${name.replace(/(?:^|-)([a-z])/g, (_, letter: string) => letter.toUpperCase()).replace(/-\d+$/, '')}Down`;
 }
 
-/** The sums of a metric by the values of some labels, joined by `: `. */
+/** The sums of a metric, keyed by the values of some labels, joined by `: `. */
 export function sumBy(told: readonly Told[], metric: string, by: readonly string[], wanted: Labels = {}): Sums {
   const sums = new Map<string, number>();
   for (const { labels, value } of told.flatMap(({ samples }) => samples.get(metric) ?? [])) {

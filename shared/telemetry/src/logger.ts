@@ -11,12 +11,12 @@ export interface Logger {
   readonly error: Write;
 }
 
-/** Least severe line that is written. */
+/** The least severe level that is written. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
 /**
- * A logger of JSON lines on standard output: `level`, `time` (ISO 8601), `service`, the fields, `msg`, and where a span
- * is active `trace_id` and `span_id`. An `error` field that holds an Error is written with type, message and stack.
+ * A logger of JSON lines on standard output: `level`, `time` (ISO 8601), `service`, the fields, `msg`, and, if a span
+ * is active, `trace_id` and `span_id`. An `error` field that holds an Error is written with type, message and stack.
  */
 export function createLogger(service: string, level: LogLevel, destination?: DestinationStream): Logger {
   const options = {

@@ -36,8 +36,8 @@ export function timeOperations(system: System): <T>(operation: () => Promise<T>)
 
 /**
  * Shows the connections of a pool, by the same conventions.
- * @param name differs from those of the other pools of the process
- * @returns what ends it
+ * @param name a name that no other pool of the process has
+ * @returns a function that stops the observation
  */
 export function observePool(system: System, name: string, counts: () => PoolCounts): () => void {
   const meter = metrics.getMeter(system);

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
 import { MetricsPage } from './metrics-page.js';
 
-test('a gauge shows nothing of what it reads no more, and a counter goes on', async () => {
+test('a gauge drops what it no longer reads, and a counter goes on', async () => {
   const page = new MetricsPage();
   const meter = new MeterProvider({ readers: [page] }).getMeter('test');
   let partitions = [1, 2];

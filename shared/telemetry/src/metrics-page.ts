@@ -6,19 +6,19 @@ import {
   type MetricData,
 } from '@opentelemetry/sdk-metrics';
 
-/** Units as Prometheus has them at the end of a name; of others the name says it already. */
+/** Units as Prometheus has them at the end of a name. Names with other units have them already. */
 const units: Readonly<Record<string, string>> = { s: 'seconds', By: 'bytes', '1': 'ratio' };
 
 /**
- * The metrics in the Prometheus text format, named as OpenTelemetry's specification says: the exporter's own names are
- * without the unit, `http_server_request_duration` in place of `http_server_request_duration_seconds`.
+ * The metrics in the Prometheus text format, named as OpenTelemetry's specification says. The exporter's own names lack
+ * the unit: `http_server_request_duration` instead of `http_server_request_duration_seconds`.
  */
 export class MetricsPage extends PrometheusExporter {
   constructor() {
     super({ preventServerStart: true, withoutScopeInfo: true });
   }
 
-  /** A gauge shows what it reads now: else a partition that was given back would keep its lag for ever. */
+  /** A gauge shows only what it reads now. Otherwise a partition that was given back would keep its lag for ever. */
   override selectAggregationTemporality(type: InstrumentType): AggregationTemporality {
     const { CUMULATIVE, DELTA } = AggregationTemporality;
     return type === InstrumentType.OBSERVABLE_GAUGE ? DELTA : CUMULATIVE;

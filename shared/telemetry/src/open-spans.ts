@@ -17,10 +17,10 @@ import { type TraceHeaders, traceOfMessage } from './carry-trace.js';
 /** The SDK's default limit (`OTEL_SPAN_LINK_COUNT_LIMIT`). */
 const LINKS_MAX = 128;
 
-/** Begins a span that is not active. Whoever begins it ends it. */
+/** Begins a span that is not active. The caller ends it. */
 export function beginSpan(name: string, { attributes, ...options }: SpanOptions, parent: Context): Span {
   const span = trace.getTracer('makerbook').startSpan(name, options, parent);
-  // The SDK would go through the attributes of every span, and most are not sampled.
+  // Most spans are not sampled, and the SDK would go through the attributes of every span.
   if (attributes !== undefined && span.isRecording()) span.setAttributes(attributes);
   return span;
 }
@@ -30,17 +30,17 @@ export function withSpan<T>(span: Span, parent: Context, work: () => T): T {
   return context.with(trace.setSpan(parent, span), work);
 }
 
-/** Adds to the active span, where there is one. */
+/** Adds attributes to the active span, if there is one. */
 export function describeSpan(attributes: Attributes): void {
   trace.getActiveSpan()?.setAttributes(attributes);
 }
 
-/** Does work in a span of its own: a child of the active one, or a root. An error of the work is the span's. */
+/** Does work in a span of its own: a child of the active one, or a root. If the work fails, the span gets the error. */
 export async function inSpan<T>(name: string, options: SpanOptions, work: () => Promise<T>): Promise<T> {
   return within(name, options, context.active(), work);
 }
 
-/** Appends or publishes in a PRODUCER span: a child of the active one, and none where there is none. */
+/** Appends or publishes in a PRODUCER span, a child of the active span. Without an active span there is none. */
 export async function inSendSpan<T>(
   topic: string,
   messages: number,
@@ -63,8 +63,8 @@ export interface Batch<T> {
 }
 
 /**
- * Handles a batch in one CONSUMER span, which links to all the sampled traces of its parts and belongs to the first of
- * them. Where no trace is sampled there is no span.
+ * Handles a batch in one CONSUMER span. The span links to all the sampled traces of its parts and belongs to the first
+ * of them. If no trace is sampled, there is no span.
  */
 export async function inBatchSpan<T, R>(batch: Batch<T>, work: () => Promise<R>): Promise<R> {
   const links = linksOf(batch);
@@ -98,7 +98,7 @@ function linksOf<T>({ parts, traceOf, describe }: Batch<T>): Link[] {
   for (const part of parts) {
     const headers = traceOf(part);
     const traceparent = headers?.['traceparent'];
-    // Most are not sampled: that can be seen at the last digit.
+    // Most are not sampled: the last digit shows it.
     if (headers === undefined || traceparent === undefined || !/[13579bdf]$/.test(traceparent)) continue;
     if (links.has(traceparent)) continue;
     const spanContext = trace.getSpanContext(traceOfMessage(headers));

@@ -1,18 +1,18 @@
 export type Labels = Readonly<Record<string, string>>;
 
-/** What a process says of itself. */
+/** The report of a process about itself. */
 export interface Told {
   readonly name: string;
-  /** Of its `/readyz`, and whether the process answers: `ok`, or what is wrong. */
+  /** The checks of its `/readyz`, and whether the process answers: `ok`, or what is wrong. */
   readonly checks: Labels;
-  /** Of its metrics, by name; the name of the process is a label. */
+  /** The samples of its metrics, keyed by metric name. The name of the process is a label. */
   readonly samples: ReadonlyMap<string, readonly { readonly labels: Labels; readonly value: number }[]>;
 }
 
 /** A process that takes longer counts as one that does not answer. */
 const ANSWER_MS_MAX = 2_000;
 
-/** Asks a process for its metrics and its readiness. @param url of its ops port */
+/** Asks a process for its metrics and its readiness. @param url the URL of its ops port */
 export async function readMetrics(name: string, url: string): Promise<Told> {
   const get = (path: string) => fetch(`${url}${path}`, { signal: AbortSignal.timeout(ANSWER_MS_MAX) });
   try {

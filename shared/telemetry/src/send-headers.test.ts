@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import { startTelemetry } from './start-telemetry.js';
 
-test('what is sent to a collector has the header fields of the settings', async () => {
+test('requests to a collector carry the header fields of the settings', async () => {
   const seen: IncomingHttpHeaders[] = [];
   const collector = createServer((request, response) => {
     seen.push(request.headers);

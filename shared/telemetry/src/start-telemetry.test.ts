@@ -21,7 +21,7 @@ const scrape = () =>
     telemetry.serveMetrics({} as IncomingMessage, response);
   });
 
-test('a scrape without a collector is no error, and names the machine', async () => {
+test('a scrape without a collector logs no error and names the machine', async () => {
   const page = await scrape();
   expect(page).toMatch(/^target_info\{.*host_name="/m);
   expect(errors).toEqual([]);
@@ -31,7 +31,7 @@ test('a scrape names the version and the revision of the build', async () => {
   expect(await scrape()).toMatch(/^makerbook_build_info\{version="\d+\.\d+\.\d+[^"]*",revision="abc"\} 1$/m);
 });
 
-test('where no span is exported, the trace of a request goes on as it came, and none begins', async () => {
+test('if no span is exported, the trace of a request is passed on unchanged, and no trace begins', async () => {
   const serve = (headers: TraceHeaders) => {
     const parent = traceOfRequest(headers);
     const span = beginSpan('POST', { kind: SpanKind.SERVER }, parent);

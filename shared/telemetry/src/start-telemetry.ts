@@ -15,8 +15,8 @@ import { createLogger, type Logger, type LogLevel } from './logger.js';
 import { MetricsPage } from './metrics-page.js';
 
 /**
- * The settings of telemetry that are used here; OpenTelemetry's SDK itself reads all others out of the environment, and
- * the address of the collector. What is left out is as in an empty environment.
+ * The telemetry settings that are used here. OpenTelemetry's SDK itself reads all others, and the address of the
+ * collector, from the environment. A setting that is left out is as in an empty environment.
  */
 export interface TelemetrySettings {
   readonly LOG_LEVEL: LogLevel;
@@ -37,7 +37,7 @@ export interface Telemetry {
   readonly logger: Logger;
   /** Answers a scrape in the Prometheus text format. */
   readonly serveMetrics: (request: IncomingMessage, response: ServerResponse) => void;
-  /** Sends what is still unsent, as far as the collector takes it within some seconds, and ends. */
+  /** Sends what is still unsent, if the collector takes it within some seconds, and ends. */
   readonly stop: () => Promise<void>;
 }
 
@@ -47,9 +47,9 @@ const EXPORT_MS_MAX = 30_000;
 const REPORT_INTERVAL_MS = 60_000;
 
 /**
- * Starts OpenTelemetry once per process, before the first meter is made. Without an exporter of spans none is recorded,
- * and no trace begins; those that requests bring go on all the same, through the log and log lines.
- * @param service its name, unless `OTEL_SERVICE_NAME` or `OTEL_RESOURCE_ATTRIBUTES` has another
+ * Starts OpenTelemetry. Call it once per process, before the first meter is made. Without an exporter of spans no span
+ * is recorded and no trace begins. Traces that requests bring still continue, through the log and log lines.
+ * @param service the service's name, unless `OTEL_SERVICE_NAME` or `OTEL_RESOURCE_ATTRIBUTES` has another
  */
 export function startTelemetry(service: string, settings: TelemetrySettings): Telemetry {
   const logger = createLogger(service, settings.LOG_LEVEL);
@@ -69,18 +69,18 @@ export function startTelemetry(service: string, settings: TelemetrySettings): Te
     logger,
     serveMetrics: (request, response) => page.getMetricsRequestHandler(request, response),
     stop: async () => {
-      // A collector that is away does not keep the process.
+      // A collector that is down must not keep the process alive.
       await Promise.race([sdk.shutdown().catch(() => undefined), pause(STOP_MS_MAX, undefined, { ref: false })]);
     },
   };
 }
 
 function tracing(settings: TelemetrySettings): ConstructorParameters<typeof NodeSDK>[0] {
-  // Without a tracer no trace begins here, and one that a request brought goes on as it came.
+  // Without a tracer no trace begins here, and a trace that a request brought continues unchanged.
   if (!exportsSpans(settings)) return { spanProcessors: [] };
   const { OTEL_TRACES_SAMPLER, OTEL_TRACES_SAMPLER_ARG } = settings;
   if (OTEL_TRACES_SAMPLER !== 'parentbased_traceidratio') return {};
-  // The default of the settings: the SDK's own is every trace.
+  // This is the default of the settings. The SDK's own default samples every trace.
   return { sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(Number(OTEL_TRACES_SAMPLER_ARG)) }) };
 }
 
@@ -94,7 +94,7 @@ function exportsSpans(settings: TelemetrySettings): boolean {
   return OTEL_EXPORTER_OTLP_ENDPOINT !== '' || OTEL_EXPORTER_OTLP_TRACES_ENDPOINT !== '';
 }
 
-/** Metrics that are sent too. The SDK takes readers from the environment or from here, and the page is from here. */
+/** Readers that also send metrics. The SDK takes readers from the environment or from here: the page is from here. */
 function metricReaders(settings: TelemetrySettings): PeriodicExportingMetricReader[] {
   const { OTEL_METRICS_EXPORTER, OTEL_EXPORTER_OTLP_PROTOCOL: protocol = 'http/protobuf' } = settings;
   const { OTEL_METRIC_EXPORT_INTERVAL: exportIntervalMillis = 60_000 } = settings;
@@ -110,12 +110,12 @@ const { version } = JSON.parse(readFileSync(new URL('../package.json', import.me
 };
 
 function showBuild(revision: string): void {
-  const description = '1, with the version and revision of the release that the process is of';
+  const description = '1, with the version and revision of the release that the process runs';
   const build = metrics.getMeter('build').createObservableGauge('makerbook_build_info', { description });
   build.addCallback((result) => result.observe(1, { version, revision }));
 }
 
-/** Has the SDK's errors written as log lines; of those that follow soon on another one nothing is written. */
+/** Writes the SDK's errors as log lines, but not one that follows soon after a written one. */
 function reportFailures(logger: Logger): void {
   let reportedAtMs = Number.NEGATIVE_INFINITY;
   const nothing = () => undefined;

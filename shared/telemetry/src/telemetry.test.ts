@@ -49,7 +49,7 @@ describe('a log line', () => {
 
   test('is JSON, with level, time, service, fields and message', () => {
     logger.debug({ a: 1 }, 'too quiet');
-    logger.warn({ maker: '0x1', error: new Error('gone') }, 'the log is away');
+    logger.warn({ maker: '0x1', error: new Error('gone') }, 'the log is down');
     expect(lines).toHaveLength(1);
     expect(JSON.parse(lines[0] ?? '')).toMatchObject({
       level: 'warn',
@@ -57,11 +57,11 @@ describe('a log line', () => {
       service: 'ingress',
       maker: '0x1',
       error: { type: 'Error', message: 'gone' },
-      msg: 'the log is away',
+      msg: 'the log is down',
     });
   });
 
-  test('names trace and span where it is written in one', async () => {
+  test('names trace and span if it is written inside a span', async () => {
     logger.info({}, 'outside');
     await serve({ traceparent: sampled }, () => inSpan('work', {}, async () => logger.info({}, 'inside')));
     const [outside, inside] = lines.map((line) => JSON.parse(line));
@@ -72,7 +72,7 @@ describe('a log line', () => {
 });
 
 describe('the headers of a message', () => {
-  test('carry the trace of the request on, with its tracestate and baggage', () => {
+  test('carry on the trace of the request, with its tracestate and baggage', () => {
     const given = { traceparent: sampled, tracestate: 'vendor=1', baggage: 'tenant=a' };
     const headers = serve(given, activeTrace);
     expect(headers).toMatchObject({ tracestate: 'vendor=1', baggage: 'tenant=a' });
@@ -80,26 +80,26 @@ describe('the headers of a message', () => {
     expect(headers['traceparent']).not.toBe(sampled);
   });
 
-  test('leave out what a client sends too much of', () => {
+  test('leave out baggage that is too long', () => {
     const given = { traceparent: sampled, tracestate: 'vendor=1', baggage: `a=${'x'.repeat(700)}` };
     const headers = serve(given, activeTrace);
     expect(Object.keys(headers).toSorted()).toEqual(['traceparent', 'tracestate']);
   });
 
-  test('are not read where they are longer than any message carries', () => {
+  test('are not read if they are longer than any message carries', () => {
     const read = (baggage: string) => propagation.getBaggage(traceOfRequest({ baggage }))?.getAllEntries().length;
     expect(read('a=b,c=d')).toBe(2);
     expect(read('%20=%ff,'.repeat(1_000))).toBeUndefined();
   });
 
   test.each(['', 'x', `00-${'0'.repeat(32)}-${'0'.repeat(16)}-01`, sampled.toUpperCase()])(
-    'begin a trace where %s came',
+    'begin a new trace if %s came',
     (traceparent) => {
       expect(serve({ traceparent }, activeTrace)['traceparent']).toMatch(/^00-(?!0af765)[0-9a-f]{32}-[0-9a-f]{16}-01$/);
     },
   );
 
-  test('of a fact that a batch leads to are of the trace of its own origin', async () => {
+  test('of a fact that comes from a batch carry the trace of its own origin', async () => {
     const other = { traceparent: `00-${otherTraceId}-b7ad6b7169203331-01`, baggage: 'tenant=b' };
     const own = { traceparent: sampled, baggage: 'tenant=a' };
     const [first, second, without] = await inBatchSpan(batchOf([own, other]), async () =>
@@ -114,7 +114,7 @@ describe('the headers of a message', () => {
 });
 
 describe('a batch', () => {
-  test('has one CONSUMER span in the first sampled trace, with a link to each', async () => {
+  test('has one CONSUMER span in the first sampled trace, with a link to each sampled trace', async () => {
     const other = `00-${otherTraceId}-b7ad6b7169203331-01`;
     const unsampled = `00-${'c'.repeat(32)}-b7ad6b7169203331-00`;
     const parts = [undefined, {}, ...[unsampled, sampled, sampled, other].map((traceparent) => ({ traceparent }))];
@@ -134,7 +134,7 @@ describe('a batch', () => {
     ]);
   });
 
-  test('of no sampled trace has no span, and what it sends has none either', async () => {
+  test('without a sampled trace has no span, and what it sends has none either', async () => {
     const parts = [{ traceparent: `00-${traceId}-b7ad6b7169203331-00` }];
     expect(await inBatchSpan(batchOf(parts), () => inSendSpan('feed', 1, {}, async () => 'sent'))).toBe('sent');
     expect(exporter.getFinishedSpans()).toEqual([]);
@@ -142,7 +142,7 @@ describe('a batch', () => {
 });
 
 describe('a span', () => {
-  test('of what is sent is a PRODUCER in the active one', async () => {
+  test('for a send is a PRODUCER in the active trace', async () => {
     await serve({ traceparent: sampled }, () =>
       inSendSpan('facts', 2, { a: 1 }, async () => describeSpan({ 'messaging.kafka.offset': 7 })),
     );
@@ -159,7 +159,7 @@ describe('a span', () => {
     });
   });
 
-  test('of work that fails says so, and the failure comes through', async () => {
+  test('of work that fails records the error and passes it on', async () => {
     await expect(inSpan('work', {}, () => Promise.reject(new TypeError('no')))).rejects.toThrow('no');
     const [span] = exporter.getFinishedSpans();
     expect(span).toMatchObject({ status: { code: SpanStatusCode.ERROR, message: 'no' } });

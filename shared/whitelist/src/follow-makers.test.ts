@@ -37,7 +37,7 @@ beforeAll(() => {
 afterAll(() => makers.stop());
 
 describe('the makers of the feed', () => {
-  test('are known once the feed was read to its end', async () => {
+  test('are known once the feed is read to its end', async () => {
     await until(makers.isCaughtUp);
     expect(makers.admissionOf(maker)).toBe('ADMITTED');
     expect(makers.nonceOf(maker)).toBe(3n);
@@ -46,14 +46,14 @@ describe('the makers of the feed', () => {
     expect(makers.nonceOf(`0x${'b2'.repeat(20)}`)).toBeUndefined();
   });
 
-  test('have limits of their own where an operator gave them some', async () => {
+  test('have limits of their own if an operator set them', async () => {
     expect(makers.limitsOf(maker)).toEqual({});
     show({ nonce: '0x3', limits: { openOrdersMax: 5 } });
     await until(() => makers.limitsOf(maker).openOrdersMax === 5);
     expect(makers.limitsOf(`0x${'b2'.repeat(20)}`)).toEqual({});
   });
 
-  test('have the keys of their newest record, and none where it has none', async () => {
+  test('have the keys of their newest record, and no keys if it has none', async () => {
     expect(makers.cancelKeysOf(maker)).toEqual([]);
     const cancelKeys: Hex[] = [`0x${'c3'.repeat(20)}`];
     show({ nonce: '0x3', cancelKeys });
@@ -71,7 +71,7 @@ describe('the makers of the feed', () => {
     show({ nonce: '0x3' });
   });
 
-  test('may place no orders while an operator has the whole service take none', async () => {
+  test('may only cancel while an operator has turned orders off', async () => {
     expect(makers.isCancelOnly()).toBe(false);
     showMode('CANCEL_ONLY');
     await until(makers.isCancelOnly);
@@ -80,7 +80,7 @@ describe('the makers of the feed', () => {
     await until(() => !makers.isCancelOnly());
   });
 
-  test('follow the feed, and a record that cannot be read leaves its maker as it was', async () => {
+  test('follow the feed, and an unreadable record leaves its maker unchanged', async () => {
     show('nonsense');
     show({ admission: 'SUSPENDED', nonce: '0x4' });
     await until(() => makers.admissionOf(maker) === 'SUSPENDED');

@@ -4,31 +4,31 @@ import { type Admission, type Maker, readKeysOf } from '@makerbook/domain';
 import type { Following, Log, StoredRecord } from '@makerbook/kafka';
 import type { Logger } from '@makerbook/telemetry';
 
-/** What a key may be allowed to read: lists, streams, or the history. */
+/** The data that a key may be allowed to read: lists, streams, or the history. */
 export type ReadRight = 'list' | 'stream' | 'history';
 
 /** All makers in memory, from the compacted feed `limit-orders.makers.v1`. */
 export interface Makers {
   admissionOf(maker: Address): Admission;
-  /** The maker's own limits, in place of the service's. */
+  /** The maker's own limits, which override the service's. */
   limitsOf(maker: Address): Maker['limits'];
-  /** The maker's nonce as last seen on the chain; undefined where it was never read. */
+  /** The maker's nonce as last seen on the chain; undefined if never read. */
   nonceOf(maker: Address): bigint | undefined;
   /** The addresses that may cancel for the maker. */
   cancelKeysOf(maker: Address): readonly Address[];
-  /** Whether the address may cancel for any maker. */
+  /** True if the address may cancel for any maker. */
   isCancelKey(address: Address): boolean;
-  /** Whether the key may read this for the maker. */
+  /** True if the key may read this for the maker. */
   mayRead(maker: Address, key: Address, what: ReadRight): boolean;
-  /** True while an operator has the service take no new orders. */
+  /** True while the service takes no new orders, by an operator's decision. */
   isCancelOnly(): boolean;
   /** How many makers may use the service. */
   admittedCount(): number;
-  /** True once the feed was read up to its end: before that no maker can be refused or admitted. */
+  /** True once the feed was read to its end. Before that no maker can be refused or admitted. */
   isCaughtUp(): boolean;
-  /** Resolves by then. */
+  /** Resolves when `isCaughtUp` turns true. */
   readonly caughtUp: Promise<void>;
-  /** How long the brokers have not answered; Infinity before the first time. */
+  /** How long the brokers have not answered, in milliseconds; Infinity before their first answer. */
   silenceMs(): number;
   stop(): Promise<void>;
 }
@@ -40,8 +40,8 @@ interface KnownMaker extends Pick<Maker, 'admission' | 'limits'> {
 }
 
 /**
- * Follows the feed from its beginning. An unreadable record is logged and skipped: it concerns one maker,
- * whose older record stays.
+ * Follows the feed from its beginning. Logs and skips an unreadable record: it concerns one maker, whose older record
+ * stays.
  */
 export function followMakers(
   log: Pick<Log, 'followTopic'>,

@@ -20,12 +20,12 @@ test.each([
     { ...settings, ORDER_BUDGET_PER_SECOND: 1_000, ORDER_BUDGET_BURST: 10_000 },
     {},
   ],
-])('%s: it can always get out', (_, given, limits) => {
+])('%s: the budget of cancellations is twice that of orders', (_, given, limits) => {
   expect(orderBudgetOf(given, limits)).toEqual({ ratePerSecond: 1_000, burst: 10_000 });
   expect(cancelBudgetOf(given, limits)).toEqual({ ratePerSecond: 2_000, burst: 20_000 });
 });
 
-test('a maker with few orders keeps the budget of cancellations', () => {
+test('a maker with a small budget of orders keeps the full budget of cancellations', () => {
   expect(cancelBudgetOf(settings, { ordersPerSecond: 1, ordersBurst: 1 })).toEqual({
     ratePerSecond: 500,
     burst: 5_000,

@@ -9,10 +9,10 @@ export interface BudgetSettings {
   readonly CANCEL_BUDGET_BURST: number;
 }
 
-/** A maker who may place that many orders can cancel them, and replace them, in less time. */
+/** Cancellations per order: a maker can cancel and replace its orders in less time than it places them. */
 const CANCELS_PER_ORDER = 2;
 
-/** A maker's budget of orders: its own limits, and the service's where it has none. */
+/** A maker's budget of orders: its own limits, or else the service's. */
 export function orderBudgetOf(settings: BudgetSettings, limits: MakerLimits): Budget {
   return {
     ratePerSecond: limits.ordersPerSecond ?? settings.ORDER_BUDGET_PER_SECOND,
@@ -20,7 +20,7 @@ export function orderBudgetOf(settings: BudgetSettings, limits: MakerLimits): Bu
   };
 }
 
-/** A maker's budget of cancellations: the service's, or twice the maker's budget of orders where that is more. */
+/** A maker's budget of cancellations: the service's, or twice its budget of orders if that is more. */
 export function cancelBudgetOf(settings: BudgetSettings, limits: MakerLimits): Budget {
   const orders = orderBudgetOf(settings, limits);
   return {

@@ -1,6 +1,8 @@
 import { type Answers, attacks, type Target } from './attacks.js';
 
-/** The process of one attack, so that it takes nothing from the prober's. It prints its answers when it is to end. */
+/**
+ * Runs one attack in its own process, so that it takes nothing from the prober's. Sends its answers when told to end.
+ */
 process.once('message', async ({ name, target }: { readonly name: string; readonly target: Target }) => {
   const answers: Answers = {};
   const ending = new AbortController();
@@ -8,5 +10,5 @@ process.once('message', async ({ name, target }: { readonly name: string; readon
   await attacks[name]?.run(target, answers, ending.signal);
   process.send?.(answers, () => process.exit(0));
 });
-// Its parent was killed.
+// End if the parent was killed.
 process.once('disconnect', () => process.exit(1));

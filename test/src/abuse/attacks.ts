@@ -6,11 +6,11 @@ import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { CURSORS } from '../fuzz/odd-values.js';
 import { createRequestSigner } from '../kit/sign-orders.js';
 
-/** Where an attack goes, and what it may use. */
+/** The target of an attack, and what the attack may use. */
 export interface Target {
   readonly host: string;
   readonly port: number;
-  /** A POST of 100 signed orders, of which the last signature is somebody else's. */
+  /** A POST of 100 signed orders. The last has the signature of another order. */
   readonly batch: string;
   /** A maker on the whitelist. */
   readonly maker: { readonly key: Hex; readonly address: Address };
@@ -18,10 +18,10 @@ export interface Target {
   readonly burners: Burners;
 }
 
-/** Contracts that are dear to read. */
+/** Contracts that are expensive to read. */
 export interface Burners {
   readonly rpcUrl: string;
-  /** Transactions by which the chain tells of a wallet with many orders, and of many tokens with one each. */
+  /** Transactions that make logs of a wallet with many orders, and of many tokens with one order each. */
   readonly wallet: readonly object[];
   readonly tokens: readonly object[];
   /** A POST of 100 orders of a wallet that refuses their signatures. */
@@ -34,13 +34,13 @@ export interface Burners {
 export type Answers = Record<string, number>;
 
 interface Attack {
-  /** What is done, for the table. */
+  /** The attack in words, for the table. */
   readonly does: string;
-  /** Goes on until the signal. */
+  /** Attacks until the signal is aborted. */
   readonly run: (target: Target, answers: Answers, signal: AbortSignal) => Promise<void>;
 }
 
-/** Clients of their own for every service: none of them is the prober's 127.0.0.1. */
+/** Every service takes these for separate clients. None of them is the prober's 127.0.0.1. */
 const ADDRESSES = Array.from({ length: 8 }, (_, n) => `127.0.0.${n + 2}`);
 const CONNECTIONS = 64;
 
@@ -53,7 +53,7 @@ const signatures = repeat(100, () => `0x${'11'.repeat(64)}1b`).join(',');
 const unknownHashes = `${paths.limitOrders}?orderHashes=${hashes}&signatures=${signatures}`;
 
 const part = (text: string) => text.repeat(8_000 / text.length);
-/** Each as large as is taken. */
+/** Headers, each as large as the service accepts. */
 const dearHeaders = {
   'Accept-Encoding': part('a,'),
   'If-None-Match': part('"a",'),
@@ -73,7 +73,7 @@ const hopByHop = {
   Connection: 'keep-alive, X-Forwarded-For, Content-Type',
 };
 
-/** Attacks by their names. */
+/** Attacks, keyed by name. */
 export const attacks: Readonly<Record<string, Attack>> = {
   'deep JSON': { does: '50 POSTs a second of 250,000 "["', run: requests(50, { body: '['.repeat(250_000) }) },
   'wide JSON': {
@@ -81,7 +81,7 @@ export const attacks: Readonly<Record<string, Attack>> = {
     run: requests(50, { body: JSON.stringify(repeat(100, () => members(200))) }),
   },
   'endless bodies': {
-    does: '10 connections that send bodies without end, opened anew when closed',
+    does: '10 connections that send bodies without end, opened again when closed',
     run: endlessBodies(10),
   },
   'batches refused': {
@@ -128,7 +128,7 @@ export const attacks: Readonly<Record<string, Attack>> = {
     does: 'a transfer each second of each of 40 tokens that burn what they are given',
     run: ({ burners }, answers, signal) => transactions(burners, burners.tokens, answers, signal),
   },
-  'idle connections': { does: '200 connections on which nothing is sent, opened anew when closed', run: idle(200) },
+  'idle connections': { does: '200 connections on which nothing is sent, opened again when closed', run: idle(200) },
   'unknown hashes': {
     does: '50 DELETEs a second of 100 unknown hashes',
     run: requests(50, { method: 'DELETE', path: unknownHashes }),
@@ -142,7 +142,7 @@ interface Asked {
   readonly body?: string;
 }
 
-/** The n-th request with a cursor: signed, but for those of the book. */
+/** The n-th request with a cursor. All are signed except those of the book. */
 function withCursor(n: number, { domain, maker }: Target): Asked {
   const cursor = encodeURIComponent(CURSORS[(n >> 2) % CURSORS.length] ?? '');
   if (n % 4 === 0) return { method: 'GET', path: `${paths.bookStream}?after=${cursor}` };
@@ -173,7 +173,7 @@ async function transactions(
   });
 }
 
-/** So many requests a second, whether answers come or not, over connections that are kept, by all addresses in turn. */
+/** Sends this many requests a second without waiting for answers, over kept connections, from all addresses in turn. */
 function requests(perSecond: number, asked: Asked | ((n: number, target: Target) => Asked)) {
   return async (target: Target, answers: Answers, signal: AbortSignal): Promise<void> => {
     const agents = ADDRESSES.map(
@@ -203,7 +203,7 @@ function requests(perSecond: number, asked: Asked | ((n: number, target: Target)
   };
 }
 
-/** Keeps so many connections open, each with a body that does not end: what is closed is opened anew a moment later. */
+/** Keeps this many connections open, each with an endless body. Reopens a closed connection a moment later. */
 function endlessBodies(total: number): Attack['run'] {
   return async ({ host, port }, answers, signal) => {
     const open = new Set<Socket>();
@@ -222,7 +222,7 @@ function endlessBodies(total: number): Attack['run'] {
   };
 }
 
-/** Keeps so many connections open and says nothing on them. */
+/** Keeps this many connections open and sends nothing on them. */
 function idle(total: number): Attack['run'] {
   return async ({ host, port }, answers, signal) => {
     const open = new Set<Socket>();
@@ -247,7 +247,7 @@ const chunk = `${(65_536).toString(16)}\r\n${' '.repeat(65_536)}\r\n`;
 function endless(socket: Socket, signal: AbortSignal): void {
   socket.write(head);
   const pour = () => {
-    // A turn of the loop in between, or this process would do nothing else.
+    // Give the event loop a turn in between, or this process would do nothing else.
     if (!signal.aborted && socket.writable && socket.write(chunk)) setImmediate(pour);
   };
   socket.on('drain', pour);

@@ -1,12 +1,12 @@
 import { ORDERS_PATH as PATH } from '../kit/make-requests.js';
 
-/** Bytes of a client that means harm, or has a defect, and what is answered. */
+/** The bytes of a hostile or defective client, and the expected answers. */
 export interface HostileRow {
   /** The name of its test. */
   readonly sends: string;
   /** @param fields `Host`, and the client's address, which differ from run to run */
   readonly bytes: (fields: string) => string;
-  /** Status and code of each answer in turn; `closed` where the connection is closed behind them. */
+  /** Status and code of each answer in turn; `closed` if the connection is closed after them. */
   readonly answered: readonly string[];
   /** The service behind the gateway. */
   readonly service: 'ingress' | 'query';
@@ -166,5 +166,5 @@ const bodies: readonly HostileRow[] = [
   json('a text of 200 kB for a field', [bad], `[{"order":{"salt":"0x${'f'.repeat(200_000)}"},"signature":"0x"}]`),
 ];
 
-/** What a hostile client can send in one go, and what is answered. */
+/** Everything that a hostile client can send at once, and the expected answers. */
 export const hostileRows: readonly HostileRow[] = [...framing, ...heads, ...targets, ...queries, ...bodies];

@@ -13,15 +13,17 @@ import { percentile, round } from '../kit/summarise.js';
 import { type Answers, attacks, type Target } from './attacks.js';
 import { openBurners } from './open-burners.js';
 
-/** What another client may wait beside an attack: so many times what it waits without, or this where that is more. */
+/**
+ * How long another client may wait during an attack: this many times its wait without one, or at least `P95_MS_MAX`.
+ */
 const QUIET_FACTOR_MAX = 2;
 const P95_MS_MAX = 250;
-/** Likewise how old the newest block is by which orders were judged. */
+/** Likewise, how old the newest block that judged orders may be. */
 const P95_BLOCK_SECONDS_MAX = 5;
 const SETTLE_MS = 2_000;
-/** Quiet and attacked in turns: what else the machine does is then in both. */
+/** Quiet and attacked windows alternate, so that other work of the machine shows in both. */
 const WINDOW_MS = 10_000;
-/** A stack that has just started is slower than it will be. */
+/** A stack is slower just after its start. */
 const WARM_MS = 15_000;
 /** An order is cancelled in the round that places it. */
 const PROBE = { roundsPerSecond: 5, openOrders: 0 };
@@ -42,7 +44,7 @@ await withBench(
     const [other, attacker] = await bench.openMakers(2, 1_000_000);
     if (other === undefined || attacker === undefined) throw new Error('there are no makers');
     const target = await aim(bench, attacker);
-    // Through the gateway.
+    // Probe through the gateway.
     const { addresses } = bench.stack;
     const prober = placingMaker(createClient({ ...addresses, signer: bytesToHex(other.key) }), addresses.tokens);
     const probe = (into: Probed, ms: number) => probeFor(prober, addresses.baseUrl, into, ms);
@@ -78,7 +80,7 @@ async function aim(bench: Bench, attacker: MakerKey): Promise<Target> {
   return { host: hostname, port: Number(port), batch, maker, domain: bench.domain, burners: await openBurners(bench) };
 }
 
-/** What the other client met. */
+/** The measurements of the other client. */
 interface Probed {
   /** Milliseconds of each call that was answered with 200. */
   readonly tookMs: Record<string, number[]>;
@@ -138,7 +140,7 @@ function report(
   const age = (probed: Probed) => percentile(probed.blockSeconds, 0.95);
   const isQuick = p95(attacked) < Math.max(P95_MS_MAX, QUIET_FACTOR_MAX * p95(quiet));
   const isFresh = age(attacked) < Math.max(P95_BLOCK_SECONDS_MAX, QUIET_FACTOR_MAX * age(quiet));
-  // What fails without the attack, too, is not its doing.
+  // Failures that also occur without the attack do not count.
   const isServed = attacked.failures.length === 0 || attacked.failures.length <= quiet.failures.length;
   const isRight = died.length === 0 && answers['500'] === undefined && isServed && isQuick && isFresh;
   isWrong ||= !isRight;

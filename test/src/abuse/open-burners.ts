@@ -11,16 +11,16 @@ const TOKENS = 40;
 const ORDERS_OF_WALLET = 300;
 const ORDERS_PER_POST = 100;
 
-/** Goes round and round until 10,000 gas are left: more than what a call of a wallet may take is never asked for. */
+/** Loops until 10,000 gas are left. Nothing asks for more gas than a call of a wallet may take. */
 const burn = (at: string) => `5b6127105a1160${at}57`;
 /** Accepts every signature, and logs when it is called without data. */
 const ACCEPTS = `0x3615601c57${burn('05')}631626ba7e60e01b5f5260205ff35b5f5fa000`;
 /** Accepts none. */
 const REFUSES = `0x${burn('00')}60205ff3`;
-/** Never answers, and logs a transfer to whom calls it without data. */
+/** Never answers. Logs a transfer to a caller that sends no data. */
 const TOKEN = `0x36156009575b6005565b335f7f${id('Transfer(address,address,uint256)').slice(2)}60205fa300`;
 
-/** Two contract wallets whose checks burn gas, and a maker of tokens whose balances do: all have orders. */
+/** Opens two contract wallets whose checks burn gas, and a maker of tokens whose balances burn gas. All have orders. */
 export async function openBurners({ stack, chain, domain, token }: Bench): Promise<Burners> {
   const { baseUrl, rpcUrl, tokens } = stack.addresses;
   const provider = new JsonRpcProvider(rpcUrl);
@@ -37,7 +37,7 @@ export async function openBurners({ stack, chain, domain, token }: Bench): Promi
     await admitMaker(addresses, stack.operatorEnvironment);
     const sign = createOrderSigner(domain, token, other);
     const signMany = (maker: MakerKey) => Array.from({ length: ORDERS_PER_POST }, () => sign(maker));
-    // By the key of another address, so that the wallet has to be asked.
+    // Sign with the key of another address, so that the wallet has to be asked.
     const signFor = ({ address }: MakerKey) => signMany({ key: stranger.key, address });
     for (let placed = 0; placed < ORDERS_OF_WALLET; placed += ORDERS_PER_POST)
       await sender.send(postOf(signFor(accepting)));

@@ -8,7 +8,7 @@ const ANSWER_MS_MAX = 120_000;
 /** More than the answers of any row. */
 const ANSWERS_MAX = 100;
 
-/** What a hostile client sends, to the gateway and to the services themselves; and that others are served meanwhile. */
+/** Tests hostile requests to the gateway and to the services themselves. Others must be served meanwhile. */
 export function testHostileRequests(bedOf: () => OpenBed): void {
   const slow: { readonly name: string; readonly outcome: Promise<Exchange> }[] = [];
   let clients = 0;
@@ -31,7 +31,7 @@ export function testHostileRequests(bedOf: () => OpenBed): void {
   }
 
   beforeAll(async () => {
-    // They are let go by their time alone: the other tests run meanwhile.
+    // Only a timeout ends these connections. The other tests run meanwhile.
     for (const [name, text] of Object.entries(slowRequests))
       slow.push({ name, outcome: sendSlowly(await openRaw('127.0.0.1', gatewayPort()), text) });
     for (const { outcome } of slow) outcome.catch(() => undefined);
@@ -66,7 +66,7 @@ const slowRequests = {
   chunks: `POST ${PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n3e8\r\n[`,
 };
 
-/** A text, and then a byte a second. */
+/** Sends a text, and then a byte a second. */
 async function sendSlowly(connection: RawConnection, text: string): Promise<Exchange> {
   connection.socket.write(text);
   const timer = setInterval(() => connection.socket.writable && connection.socket.write(' '), 1000);
@@ -78,7 +78,7 @@ async function sendSlowly(connection: RawConnection, text: string): Promise<Exch
   }
 }
 
-/** Status and code of each answer, and `closed` where the connection is. */
+/** Status and code of each answer, and `closed` if the connection was closed. */
 function describeExchange({ answers, rest, end }: Exchange): readonly string[] {
   const said = answers.map((answer) =>
     answer.status < 400 ? String(answer.status) : `${answer.status} ${codeOf(answer)}`,

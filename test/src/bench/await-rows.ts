@@ -5,7 +5,7 @@ import type { Services } from '../kit/run-services.js';
 const POLL_MS = 20;
 const FOLDED_MS_MAX = 1_800_000;
 
-/** Waits until the rows are beyond that many facts. @returns how many they hold. @throws where a service ends */
+/** Waits until the rows hold more than that many facts. @returns how many they hold. @throws if a service ends */
 export async function foldedBeyond(facts: number, postgres: Postgres, services: Services): Promise<number> {
   const deadline = performance.now() + FOLDED_MS_MAX;
   for (;;) {

@@ -18,21 +18,21 @@ const PROJECTOR = 'projector';
 
 interface Round {
   readonly rate: Sample;
-  /** Microseconds per fact, by process. */
+  /** Microseconds per fact, keyed by process. */
   readonly cpu: ReadonlyMap<string, number>;
   readonly rowsPerFact: number;
   readonly peakMb: number;
 }
 
 /**
- * One projector catches up with a mixed log, and `rebuild` reads a larger one, everything real; against a bulk insert
- * of the same rows into the same Postgres.
+ * Lets one projector catch up with a mixed log, and `rebuild` read a larger one, on real parts. Compares them with a
+ * bulk insert of the same rows into the same Postgres.
  */
 export async function benchCatchUp({ isQuick }: BenchOptions): Promise<readonly Figure[]> {
   const facts = isQuick ? FACTS / 10 : FACTS;
   return withOwnParts(async (parts) => {
     const services = parts.services({ LOG_LEVEL: 'warn' });
-    // Warms the parts up.
+    // Warm the parts up.
     await measure(parts, services, facts / 4);
     const rounds: Round[] = [];
     for (let round = 0; round < (isQuick ? 1 : ROUNDS); round += 1) {
@@ -70,7 +70,7 @@ async function measure(
   const { pid } = services.processOf(PROJECTOR);
   const processes = new Map([[PROJECTOR, pid], ...pids]);
   const cpu = () => readCpu([...processes.values()]);
-  // Starting and getting the partitions do not count.
+  // The start and the assignment of partitions do not count.
   const first = await foldedBeyond(0, postgres, services);
   const before = cpu();
   const startedAtMs = performance.now();

@@ -6,15 +6,15 @@ import { join } from 'node:path';
 import { inTurn } from './compare-services.js';
 import { compare, type Figure, ROOT, readFigures } from './report.js';
 
-/** What a bench that ran in a process of its own ended with, and wrote to its standard output. */
+/** The exit code and the standard output of a bench that ran in a child process. */
 export interface Ran {
   readonly code: number;
   readonly output: string;
 }
 
 /**
- * Runs a bench by a checkout's own code, in a process of its own, so that none warms up or litters another. Installs
- * and builds where the checkout is not. The output goes to the terminal as well. A signal ends it, and then this
+ * Runs a bench with a checkout's own code, in a child process, so that no bench warms up or litters another. Installs
+ * and builds the checkout if needed. The output goes to the terminal as well. A signal ends the bench, and then this
  * process.
  */
 export async function runBench(checkout: string, words: readonly string[]): Promise<Ran> {
@@ -39,10 +39,9 @@ export async function runBench(checkout: string, words: readonly string[]): Prom
 }
 
 /**
- * Runs a bench in this checkout and in one of another commit, in turns, each with its own code, stack, log and
- * database.
- * @returns the figures of this one by those of the commit, where both have a row of that name and something to compare
- * @throws Error where a bench fails
+ * Runs a bench in this checkout and in one of another commit, in turns. Each has its own code, stack, log and database.
+ * @returns the figures of this checkout by those of the commit, for rows that both have with something to compare
+ * @throws Error if a bench fails
  */
 export async function compareCommits(
   words: readonly string[],
@@ -74,7 +73,7 @@ export function comparePairs(
   });
 }
 
-/** A worktree of the commit in the folder for temporary files, which the next run finds again. */
+/** Makes a worktree of the commit in the folder for temporary files. The next run finds it again. */
 function checkOut(commit: string): string {
   const git = (...words: string[]) => execFileSync('git', words, { cwd: ROOT, encoding: 'utf8' }).trim();
   const hash = git('rev-parse', '--verify', `${commit}^{commit}`);

@@ -8,7 +8,7 @@ import type { PreparedRequest } from '../kit/send-requests.js';
 import type { Bench } from './open-bench.js';
 import type { Sample } from './report.js';
 
-/** A process that answers requests, to be measured in turn with others. */
+/** A process that answers requests and is measured in turn with others. */
 export interface Contender {
   readonly name: string;
   readonly port: number;
@@ -21,7 +21,7 @@ export interface Variant {
   readonly settings?: Environment;
 }
 
-/** Runs the variants of a service beside those of the stack for the work, and ends them after. */
+/** Runs the variants of a service beside the stack during the work, and then ends them. */
 export async function withVariants<T>(
   bench: Bench,
   service: 'ingress' | 'query',
@@ -40,7 +40,7 @@ export async function withVariants<T>(
   }
 }
 
-/** Each goes first, second and last equally often. */
+/** Rotates the items by rounds, so that each goes first, second and last equally often. */
 export function inTurn<T>(all: readonly T[], round: number): readonly T[] {
   return all.map((_, index) => all[(index + round) % all.length] as T);
 }
@@ -58,11 +58,11 @@ export async function measureRequests(
   return (after - before) / requests.length;
 }
 
-/** What each of several things took, round by round. */
+/** The time that each of several things took, round by round. */
 export interface Rounds {
   readonly add: (name: string, taken: number) => void;
   readonly of: (name: string) => readonly number[];
-  /** The one beside the other, of the same rounds. */
+  /** The values of two things side by side, of the same rounds. */
   readonly compare: (name: string, floor: string) => readonly Sample[];
 }
 

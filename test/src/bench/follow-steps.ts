@@ -6,13 +6,13 @@ import type { OpenStack } from '../kit/open-stack.js';
 
 /** A record on its way, in milliseconds since 1970. */
 export interface Passage {
-  /** When its writer encoded it, just before sending; half of the stamp's millisecond is added. */
+  /** When its writer encoded it, just before sending. Half of the stamp's millisecond is added. */
   readonly writtenAtMs: number;
   /** When it was read here. */
   readonly readAtMs: number;
 }
 
-/** What a step of the flow leaves behind: a fact of the log, or what the router's feed holds of an order. */
+/** The trace of a step of the flow: a fact of the log, or a message of the router's feed about an order. */
 export type Trail =
   | `submitted/${string}`
   | `cancelled/${string}`
@@ -21,16 +21,16 @@ export type Trail =
   | `INACTIVE/${string}`
   | `GONE/${string}`;
 
-/** What entries of the feed are counted by. */
+/** The kinds of feed entries that are counted. */
 type Counted = 'ACTIVE' | 'GONE';
 
 /** Follows the log and the router's feed side by side, as services and router do. */
 export interface Steps {
-  /** The next record of this kind; the hash is the order's, or of `observed` the maker's address. */
+  /** The next record of this kind. The hash is the order's, except that `observed` has the maker's address. */
   next(trail: Trail): Promise<Passage>;
   /** How many entries were ACTIVE, or tombstones, since this began. */
   count(status: Counted): number;
-  /** Waits until so many were. */
+  /** Waits until the count is at least this. */
   untilCount(status: Counted, count: number): Promise<void>;
   stop(): Promise<void>;
 }
@@ -46,8 +46,8 @@ export function wallMs(): number {
 }
 
 /**
- * Resolves when what the topics held is passed over.
- * @param options.withLog false: follows the feed alone, as the router does
+ * Follows the topics from their ends. Resolves once it has caught up.
+ * @param options.withLog false to follow the feed alone, as the router does
  */
 export async function followSteps(
   { addresses, topicPrefix }: OpenStack,
@@ -74,7 +74,7 @@ export async function followSteps(
   const book = follow(topics.book, (record) => {
     if (record.value === null) counts.GONE += 1;
     else if (record.value.includes(ACTIVE)) counts.ACTIVE += 1;
-    // Only what is waited for is parsed: under load this process shares the CPU with those that it measures.
+    // Parse only awaited records: under load this process shares the CPU with those that it measures.
     return waiters.isAwaited(record.key) ? trailOfEntry(record) : undefined;
   });
   await Promise.all([book.caughtUp, withLog && follow(topics.makerEvents, trailOfFact).caughtUp]);

@@ -5,8 +5,8 @@ import { type Hex, quantity, ZERO_ADDRESS } from '@makerbook/contracts-primitive
 import { median, percentile } from '../kit/summarise.js';
 
 /**
- * A router's process: holds so many orders of one pair, all with prices of their own, and prints what that takes. Runs
- * with `--expose-gc`, and dies if the heap that it is given is too small.
+ * A router's process. It holds this many orders of one pair, each with its own price, and prints what that takes. It
+ * runs with `--expose-gc`, and dies if its heap is too small.
  */
 const [count = 0] = process.argv.slice(2).map(Number);
 const MAKERS = 1_000;
@@ -59,7 +59,7 @@ orders.apply({ kind: 'clock', clock, id: { offset: 0n, index: 0 } });
 globalThis.gc?.();
 const { heapUsed, rss } = process.memoryUsage();
 
-/** Microseconds of each. */
+/** Microseconds of each act. */
 function sample(act: (n: number) => void): number[] {
   return Array.from({ length: SAMPLES }, (_, n) => {
     const startedAtMs = performance.now();
@@ -72,7 +72,7 @@ const changeUs = sample((n) => {
   const change = changes[n];
   if (change !== undefined) orders.apply(change);
 });
-// Some twenty orders with the spare ones.
+// This takes some twenty orders, spare ones included.
 const amountOut = 15n * 2n ** 71n;
 let fills = 0;
 const quoteUs = sample(() => {

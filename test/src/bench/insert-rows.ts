@@ -2,7 +2,7 @@ import { orderFromBody, recordStart } from '@makerbook/domain';
 import { connectPostgres, type HistoryRow, migrate, type OrderRow, type Postgres, shapes } from '@makerbook/postgres';
 import { type MixedLog, mixedFacts, take } from './mixed-log.js';
 
-/** What the rows of a log cost that is not folded. */
+/** The cost of inserting a log's rows without folding the log. */
 export interface RowsFloor {
   readonly rows: number;
   readonly seconds: number;
@@ -18,11 +18,11 @@ const STATEMENT_MS_MAX = 600_000;
 const PARTITIONS_AT_ONCE = 8;
 
 /**
- * The floor of a projection: the rows that it has inserted, each order as it was opened and its whole history, put into
- * empty tables of the same Postgres as bulk statements, on as many connections as the projector commits on. Nothing is
- * updated or deleted. Reading and preparing the rows does not count; making the statements does.
+ * The floor of a projection: inserts the same rows in bulk into empty tables of the same Postgres. It inserts each
+ * order as it was opened, and its whole history, on as many connections as the projector commits on. It updates and
+ * deletes nothing. Reading and preparing the rows does not count, but making the statements does.
  * @param live holds the history
- * @param ends how many facts of each partition there are
+ * @param ends the number of facts in each partition
  */
 export async function insertRows(
   live: Postgres,

@@ -4,18 +4,18 @@ import { connectPostgres } from '@makerbook/postgres';
 import { silentLogger } from '@makerbook/telemetry';
 import type { Bench } from './open-bench.js';
 
-/** What no order and no cancellation can do without, by the clients and on the parts of the services. */
+/** The least that an order or a cancellation needs, with the clients and parts of the services. */
 export interface LatencyFloor {
-  /** One Postgres round trip, a hop through the log, one `eth_call`, and two more hops; in milliseconds. */
+  /** One Postgres round trip, a hop through the log, one `eth_call`, and two more hops, in milliseconds. */
   post(): Promise<number>;
-  /** Two hops. */
+  /** Two hops, in milliseconds. */
   cancel(): Promise<number>;
   stop(): Promise<void>;
 }
 
 const TOPIC = 'bench.latency-floor';
 
-/** A hop is a record that is appended to a topic of one partition, until a follower of it reads it. */
+/** A hop lasts from the append of a record to a topic of one partition until a follower reads the record. */
 export async function openLatencyFloor({ stack, token }: Bench): Promise<LatencyFloor> {
   const { kafkaBrokers, databaseUrl, rpcUrl } = stack.addresses;
   const log = connectLog({ brokers: kafkaBrokers.split(','), clientId: 'bench-floor', logger: silentLogger });
@@ -36,7 +36,7 @@ export async function openLatencyFloor({ stack, token }: Bench): Promise<Latency
   const ask = () => postgres.query('select 1');
 
   const node = createNode({ urls: [rpcUrl], monotonicMs: () => performance.now() });
-  // `balanceOf` of nobody.
+  // `balanceOf` of the zero address.
   const call = () => node.call('eth_call', [{ to: token, data: `0x70a08231${'0'.repeat(64)}` }, 'latest']);
 
   return {

@@ -19,7 +19,7 @@ import {
   samplePost,
 } from './sample-latency.js';
 
-/** As a deployment has by default. */
+/** The default of a deployment. */
 const PARTITIONS = 12;
 const WARMING_SAMPLES = 10;
 const POSTING_MAKERS = 8;
@@ -29,7 +29,7 @@ const FLIPPED_MAKERS = 8;
 const WIDE_FLIP = { makers: 10, ordersEach: 100 };
 
 const LOAD_ORDERS_PER_REQUEST = 10;
-/** So that their orders lie in most of the partitions. */
+/** Enough makers to have orders in most of the partitions. */
 const LOAD_MAKERS_MIN = 100;
 const SATURATING_CONNECTIONS = 16;
 const LOAD_WARM_MS = 3_000;
@@ -46,19 +46,19 @@ const goals = {
 /** How much is measured. */
 interface Size {
   readonly rounds: number;
-  /** How many of each kind a round of the idle stack takes. */
+  /** Samples of each kind in a round of the idle stack. */
   readonly samples: number;
   readonly wideSamples: number;
   readonly saturatingRequests: number;
   readonly loadSeconds: number;
 }
 
-/** Samples of one kind, by rounds. */
+/** Samples of one kind, round by round. */
 type Rounds = readonly { readonly taken: readonly Latency[]; readonly floorsMs: readonly number[] }[];
 
 /**
- * How long it takes until the router knows: of a POST, of a DELETE and of a block; idle, and at half of the load that
- * saturates the services. The floor is what no path can do without, measured in turn with it on the idle stack.
+ * Measures how long it takes until the router knows of a POST, a DELETE and a block: idle, and at half of the load that
+ * saturates the services. The floor is the least that each path needs, measured in turn with it on the idle stack.
  */
 export function benchLatency({ isQuick }: BenchOptions): Promise<readonly Figure[]> {
   const size = isQuick
@@ -126,7 +126,7 @@ function describe({ idle, widely, saturating, loaded }: Measured): readonly Figu
 
 type Kinds = Readonly<Record<'post' | 'cancel' | 'flip', (index: number) => Promise<Latency>>>;
 
-/** Floors and samples in turn. */
+/** Takes floors and samples in turn. */
 async function measureIdle(floor: LatencyFloor, { rounds, samples }: Size, kinds: Kinds) {
   const taken = { post: [] as Rounds[number][], cancel: [] as Rounds[number][], flip: [] as Rounds[number][] };
   for (let round = 0; round < rounds; round += 1) {
@@ -140,7 +140,7 @@ async function measureIdle(floor: LatencyFloor, { rounds, samples }: Size, kinds
   return taken;
 }
 
-/** Orders a second that become ACTIVE where clients wait for nothing but their own answers. */
+/** Orders a second that become ACTIVE if clients wait only for their own answers. */
 async function saturate({ bench, steps }: SampleParts, load: LoadGenerator, requests: number): Promise<number> {
   const signed = await openLoad(bench, load, requests);
   const orders = requests * LOAD_ORDERS_PER_REQUEST;
@@ -155,7 +155,7 @@ interface Load extends Pick<Kinds, 'post' | 'flip'> {
   readonly size: Size;
 }
 
-/** Samples one after the other, of both kinds in turn, while the load is posted at its pace by a process of its own. */
+/** Samples both kinds in turn, one after the other, while a child process posts the load at its pace. */
 async function measureLoaded(bench: Bench, load: LoadGenerator, { ordersPerSecond, size, post, flip }: Load) {
   const perSecond = ordersPerSecond / LOAD_ORDERS_PER_REQUEST;
   const signed = await openLoad(bench, load, Math.ceil(perSecond * size.loadSeconds));
@@ -179,11 +179,11 @@ async function measureLoaded(bench: Bench, load: LoadGenerator, { ordersPerSecon
 }
 
 /**
- * Requests of makers who hold what their orders sell, and who have posted before: a maker's first POST waits until the
- * read model has reached the end of the log, and is refused where that takes too long.
+ * Requests of makers who hold what their orders sell, and who have posted before. A maker's first POST waits until the
+ * read model has reached the end of the log, and is refused if that takes too long.
  */
 async function openLoad(bench: Bench, load: LoadGenerator, requests: number): Promise<readonly PreparedRequest[]> {
-  // One of a maker's orders is its first.
+  // One of a maker's orders goes into its first POST.
   const requestsEach = Math.floor((ORDERS_PER_MAKER - 1) / LOAD_ORDERS_PER_REQUEST);
   const fewest = Math.ceil(requests / requestsEach);
   const makers = await bench.openMakers(Math.max(LOAD_MAKERS_MIN, fewest), ORDERS_PER_MAKER);
@@ -208,7 +208,7 @@ async function takeSamples<T>(count: number, take: (index: number) => Promise<T>
   return taken;
 }
 
-/** The median by rounds; the slowest hundredth of all rounds together, for one of them has too few samples. */
+/** The median by rounds, and the slowest hundredth of all rounds together: one round has too few samples for it. */
 function quantiles(name: string, rounds: Rounds, goals: Readonly<Partial<Record<'p50' | 'p99', Goal>>>): Figure[] {
   const all = [{ taken: rounds.flatMap(({ taken }) => taken), floorsMs: rounds.flatMap(({ floorsMs }) => floorsMs) }];
   return [
@@ -242,7 +242,7 @@ function answers(name: string, rounds: Rounds): Figure[] {
   );
 }
 
-/** Where the time goes: the mean of each step in milliseconds, for means add up. */
+/** Tells where the time goes: the mean of each step in milliseconds, because means add up. */
 function describeSteps(name: string, rounds: Rounds): string {
   const taken = rounds.flatMap((round) => round.taken);
   const means = Object.keys(taken[0]?.steps ?? {}).map((step) => {

@@ -23,11 +23,11 @@ const QUERY = 'query';
 const COLD = 'without Redis';
 const FLOOR = 'express';
 const CHANGED = 'changed';
-/** Orders of each list that are replaced between two GETs, so many times in a round. */
+/** Orders of each list that are replaced between two GETs, `REPLACED_TIMES` times a round. */
 const REPLACED = 20;
 const REPLACED_TIMES = 5;
 const COMMITTED_MS = 300;
-/** Nothing listens there. */
+/** Nothing listens at this address. */
 const NO_REDIS = 'redis://127.0.0.1:1';
 
 const sizes = [
@@ -44,8 +44,8 @@ interface Parts {
 }
 
 /**
- * CPU of query per GET of the lists of several makers: unchanged, against an express app that recovers a signer and
- * sends as many bytes; where Redis is gone; and with some orders replaced since the last GET. Then what streams cost.
+ * Measures CPU of query per GET of several makers' lists: unchanged, without Redis, and with some orders replaced since
+ * the last GET. The floor is an express app that recovers a signer and sends as many bytes. Then measures streams.
  */
 export async function benchList({ isQuick }: BenchOptions): Promise<readonly Figure[]> {
   const variants = [{ name: QUERY }, { name: COLD, settings: { REDIS_URL: NO_REDIS } }];
@@ -81,7 +81,7 @@ async function measure({ bench, load, services, rounds }: Parts, size: Size): Pr
   for (let round = 0; round <= rounds; round += 1) {
     const us = new Map<string, number>();
     for (const contender of inTurn([...services, floor], round)) {
-      // Signed here, for they are good for half a minute.
+      // Sign here, because requests are good for half a minute.
       us.set(contender.name, await measureRequests(load, contender, sign(size.requests), AT_ONCE));
     }
     if (size.orders > REPLACED * REPLACED_TIMES) {
@@ -100,7 +100,7 @@ interface Changing {
   readonly lists: () => PreparedRequest[];
 }
 
-/** CPU of a GET of each list, each time some orders of every list have been replaced and are in the rows. */
+/** CPU of a GET of each list, each time after some orders of every list were replaced in the rows. */
 async function measureChanged(
   bench: Bench,
   load: LoadGenerator,
@@ -123,7 +123,7 @@ async function measureChanged(
     await load.send(ingress, posts, { atOnce: AT_ONCE });
     await steps.untilCount('GONE', time * REPLACED * placed.size);
     await steps.untilCount('ACTIVE', time * REPLACED * placed.size);
-    // The rows are committed behind the feed.
+    // The rows are committed after the feed is published.
     await pause(COMMITTED_MS);
     us += await measureRequests(load, query, lists(), AT_ONCE);
   }
@@ -143,7 +143,7 @@ function describe({ orders, goal }: Size, taken: Rounds): readonly Figure[] {
   ];
 }
 
-/** Bytes of the list that the request is answered with. */
+/** Bytes of the list that answers the request. */
 async function sizeOf(bench: Bench, path: string): Promise<number> {
   const response = await fetch(`http://127.0.0.1:${bench.portOf('query')}${path}`);
   return (await response.arrayBuffer()).byteLength;

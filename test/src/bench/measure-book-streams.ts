@@ -10,8 +10,8 @@ const MEASURE_MS = 20_000;
 const END_BYTES = 10_000;
 
 /**
- * What streams of the book take of one process of feed: memory of each, and CPU for each record that each is sent,
- * beside what the process takes without streams.
+ * Measures what streams of the book cost one process of feed: memory per stream, and CPU per record and stream. What
+ * the process takes without streams does not count.
  */
 export async function measureBookStreams(feed: {
   readonly pid: number;

@@ -6,7 +6,7 @@ import { type Figure, state } from './report.js';
 const HEAP_MB_MAX = 1024;
 const program = fileURLToPath(new URL('hold-book.js', import.meta.url));
 
-/** What a book with ranked orders of one pair takes, in a process of its own with a heap of 1 GB. */
+/** Measures a book with ranked orders of one pair, in a child process with a heap of 1 GB. */
 export async function measureRouter(orders: number): Promise<readonly Figure[]> {
   const flags = ['--expose-gc', `--max-old-space-size=${HEAP_MB_MAX}`];
   const { stdout } = await promisify(execFile)(process.execPath, [...flags, program, String(orders)]);

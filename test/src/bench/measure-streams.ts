@@ -7,17 +7,17 @@ import type { Bench } from './open-bench.js';
 import { inGroups } from './place-orders.js';
 import { type Figure, state } from './report.js';
 
-/** As many as a process lets a maker have. */
+/** The most streams that a process allows a maker. */
 const STREAMS_PER_MAKER = 10;
 const OPENED_AT_ONCE = 100;
 const POSTING_MAKERS = 100;
 const ORDERS = 20;
-/** An order is told when it comes and when it is ACTIVE. */
+/** A stream reports an order when it comes and when it is ACTIVE. */
 const CHANGES_OF_AN_ORDER = 2;
 const IDLE_MS = 5_000;
 const PATIENCE_MS = 300_000;
 
-/** Memory of a stream; CPU of query while nothing changes, by makers with streams; CPU for a change that is told. */
+/** Measures memory of a stream, CPU of query while nothing changes, and CPU for a change that a stream tells. */
 export async function measureStreams(bench: Bench, load: LoadGenerator, count: number): Promise<readonly Figure[]> {
   const posting = await bench.openMakers(POSTING_MAKERS, ORDERS);
   const before = bench.memory('query');

@@ -5,15 +5,15 @@ import { bodyOf, type OrderToPost } from '../kit/sign-orders.js';
 import { inGroups } from './place-orders.js';
 
 const PER_REQUEST = 100;
-/** What each of the four hashes of an order is made over: two amounts, the order, the message that is signed. */
+/** Input lengths of the four hashes of an order: two amounts, the order, and the signed message. */
 const HASHED_BYTES = [96, 96, 256, 66];
 const request = { client: '', charge: async () => undefined };
 
 /** Microseconds of CPU of this process for each order. */
 export interface VerifyCost {
-  /** As ingress verifies it. */
+  /** The verification of ingress. */
   readonly verify: number;
-  /** One recovery of a signer and four keccaks, which no verification can do without. */
+  /** One recovery of a signer and four keccaks, the least that a verification needs. */
   readonly recover: number;
 }
 

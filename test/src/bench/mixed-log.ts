@@ -4,9 +4,9 @@ import { type Address, type Hex, quantity } from '@makerbook/contracts-primitive
 import { type Log, type LogRecord, partitionOf } from '@makerbook/kafka';
 
 /**
- * A log as a service in use leaves it. Of a hundred facts 60 submit an order, 25 cancel one, and 15 are of the chain: 5
- * read the new orders, 5 are blocks, 2.5 are fills, half of them in full, and 2.5 are funds of which there is still
- * enough.
+ * A log like that of a service in use. Of a hundred facts 60 submit an order, 25 cancel one, and 15 come from the
+ * chain: 5 read the new orders, 5 are blocks, 2.5 are fills, half of them in full, and 2.5 are readings of funds that
+ * are still enough.
  */
 export interface MixedLog {
   readonly prefix: string;
@@ -15,7 +15,7 @@ export interface MixedLog {
 }
 
 export interface MixedLogWriter {
-  /** Goes on with so many facts, spread over the partitions. @returns the end offset of each partition */
+  /** Appends this many more facts, spread over the partitions. @returns the end offset of each partition */
   append(facts: number): Promise<readonly bigint[]>;
 }
 
@@ -38,7 +38,7 @@ const EXPIRES_AT_SECONDS = 4_102_444_800;
 const AMOUNT = 10n ** 20n;
 const TOKENS = [addressOf('token 0'), addressOf('token 1')] as const;
 
-/** Creates the topics. What is written is the same each time. */
+/** Creates the topics. The writer writes the same facts each time. */
 export async function openMixedLog(log: Log, mixed: MixedLog): Promise<MixedLogWriter> {
   const topics = topicNames(mixed.prefix);
   await log.createTopics(topicSpecs(topics, mixed.partitions).map((spec) => ({ ...spec, replicationFactor: 1 })));
@@ -65,16 +65,16 @@ export async function openMixedLog(log: Log, mixed: MixedLog): Promise<MixedLogW
 
 export interface DatedFact {
   readonly fact: MakerEvent;
-  /** The block before it. */
+  /** The newest block before the fact. */
   readonly block: BlockRef;
 }
 
-/** The next facts, so many. */
+/** Takes the next `count` facts. */
 export function take(source: Generator<DatedFact, never>, count: number): DatedFact[] {
   return Array.from({ length: count }, () => source.next().value);
 }
 
-/** The facts of one partition, without an end. */
+/** Yields the facts of one partition, without end. */
 export function* mixedFacts(partition: number, { partitions, makers }: MixedLog): Generator<DatedFact, never> {
   const own = Array.from({ length: makers }, (_, n) => addressOf(`maker ${n}`))
     .filter((maker) => partitionOf(maker, partitions) === partition)
@@ -96,7 +96,7 @@ export function* mixedFacts(partition: number, { partitions, makers }: MixedLog)
       yield { block, fact: { type: 'OrderCancelled', maker, orderHash, expiresAtSeconds: EXPIRES_AT_SECONDS, cause } };
     }
     block = blockAt(round + 1);
-    // Every second round fills an order, every second of these in full; the others read funds alone.
+    // Every second round fills an order, and every second of those fills it in full. The others read funds alone.
     const fills = round % 2 === 0 ? filled.open.slice(0, 1) : [];
     const isWhole = round % 4 === 0;
     if (isWhole) filled.open.shift();
@@ -128,7 +128,7 @@ function submitted(maker: Address, n: number, { timestamp }: BlockRef): Submitte
   };
 }
 
-/** What a watcher reads of orders with the funds of their tokens, or of funds alone. */
+/** A watcher's reading of orders with the funds of their tokens, or of funds alone. */
 function observed(
   { maker, funds }: BenchMaker,
   orders: readonly Submitted[],

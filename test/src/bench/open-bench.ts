@@ -17,10 +17,10 @@ import {
 
 /** Makers in one command of the operator. */
 const ADMITTED_AT_ONCE = 100;
-/** Makers whose transactions a block has room for. */
+/** Makers whose transactions fit into one block. */
 const FUNDED_AT_ONCE = 40;
 
-/** A whole stack of its own for one bench, with its chain and a way to sign orders for it. */
+/** A whole stack for one bench alone, with its chain and a way to sign orders for it. */
 export interface Bench {
   readonly stack: OpenStack;
   readonly chain: DrivenChain;
@@ -31,7 +31,7 @@ export interface Bench {
   signOrder(maker: MakerKey): OrderToPost;
   /** The GET of the maker's list, good for one use within half a minute. */
   signList(maker: MakerKey): PreparedRequest;
-  /** As `signList`, of the maker's stream. */
+  /** Like `signList`, for the maker's stream. */
   signStream(maker: MakerKey): PreparedRequest;
   /** The DELETE of orders. */
   signCancel(maker: MakerKey, ...orders: readonly OrderToPost[]): PreparedRequest;
@@ -39,13 +39,13 @@ export interface Bench {
   readonly serviceEnvironment: Environment;
   /** The port of a service's API. */
   portOf(name: string): number;
-  /** CPU of every process of the stack since its start, in microseconds, by name. */
+  /** CPU of every process of the stack since its start, in microseconds, keyed by name. */
   cpu(): ReadonlyMap<string, number>;
   /** Memory of a process of the stack, in megabytes (10^6 bytes). */
   memory(name: string): number;
 }
 
-/** Nor does any other bound stand in the way of a bench: it measures what work costs, not when it is refused. */
+/** Lifts all bounds, because a bench measures what work costs, not when it is refused. */
 const NO_LIMITS = {
   ...UNBOUNDED,
   PROJECTION_LAG_SECONDS_MAX: '86400',
@@ -54,8 +54,8 @@ const NO_LIMITS = {
 };
 
 /**
- * Runs a bench on a stack of its own, and stops the stack, also when the bench fails or is stopped.
- * @param options.isBounded with the budgets that a deployment has by default
+ * Runs a bench on its own stack. Stops the stack even if the bench fails or is stopped.
+ * @param options.isBounded true for the budgets that a deployment has by default
  */
 export async function withBench<T>(
   work: (bench: Bench) => Promise<T>,

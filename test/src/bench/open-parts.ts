@@ -7,27 +7,27 @@ import { connectPostgres, migrate, type Postgres } from '@makerbook/postgres';
 import { silentLogger } from '@makerbook/telemetry';
 import { runServices, type Services } from '../kit/run-services.js';
 
-/** As many as in production. */
+/** The same number as in production. */
 export const PARTITIONS = 12;
 const SEED_MS_MAX = 600_000;
 
-/** A log and a migrated database of a bench's own, for single services. */
+/** A bench's own log and migrated database, for single services. */
 export interface OwnParts {
   readonly log: Log;
   readonly postgres: Postgres;
   /** Holds all that the parts store, and the logs of services. */
   readonly folder: string;
   readonly databaseUrl: string;
-  /** The parts' processes, by name. */
+  /** The parts' processes, keyed by name. */
   readonly pids: ReadonlyMap<string, number>;
   readonly environment: Readonly<Record<string, string>>;
-  /** Services on these parts, with more settings. */
+  /** Runs services on these parts, with more settings. */
   readonly services: (settings: Readonly<Record<string, string>>) => Services;
-  /** Called in reverse order at the end, also where the bench breaks off. */
+  /** Called in reverse order at the end, even if the bench breaks off. */
   readonly closing: (() => unknown)[];
 }
 
-/** Starts the parts for the work, and ends all of it after. */
+/** Starts the parts, does the work, and ends the parts. */
 export async function withOwnParts<T>(work: (parts: OwnParts) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'makerbook-bench-'));
   const closing: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true })];

@@ -5,12 +5,12 @@ import type { Bench } from './open-bench.js';
 
 const ORDERS_PER_REQUEST = 100;
 
-/** Splits items into groups of so many. */
+/** Splits items into groups of this size. */
 export function inGroups<T>(items: readonly T[], size: number): T[][] {
   return Array.from({ length: Math.ceil(items.length / size) }, (_, n) => items.slice(n * size, (n + 1) * size));
 }
 
-/** Orders of each maker, placed and ACTIVE. */
+/** Places orders of each maker, and waits until they are ACTIVE. */
 export async function placeOrders(
   bench: Bench,
   load: LoadGenerator,

@@ -34,7 +34,7 @@ const kinds = [
 ] as const;
 type Kind = (typeof kinds)[number];
 
-/** CPU of each process of the stack, by name. */
+/** CPU of each process of the stack, keyed by name. */
 type ByProcess = ReadonlyMap<string, number>;
 
 interface Parts {
@@ -48,8 +48,8 @@ interface Parts {
 }
 
 /**
- * What an order costs that is placed and cancelled: CPU of ingress against verifying the order, and against an express
- * app that parses, verifies and appends; and CPU of every process of the stack, also with nothing to do.
+ * Measures what it costs to place and cancel an order: CPU of ingress, compared with verifying the order and with an
+ * express app that parses, verifies and appends. Also measures CPU of every process of the stack, busy and idle.
  */
 export async function benchPost({ isQuick }: BenchOptions): Promise<readonly Figure[]> {
   const rounds = isQuick ? 1 : 10;
@@ -83,7 +83,7 @@ export async function benchPost({ isQuick }: BenchOptions): Promise<readonly Fig
   });
 }
 
-/** One kind of requests, in rounds after one to warm up: orders are placed, and cancelled when they are ACTIVE. */
+/** Measures one kind of requests in rounds. Each round places orders, and cancels them when they are ACTIVE. */
 async function measure(parts: Parts, kind: Kind): Promise<readonly Figure[]> {
   const { bench, services, floor, load, rounds } = parts;
   const measureVerifying = createVerifying(bench.domain, signOrders(parts, VERIFIED_ORDERS, 1).flat());
@@ -108,7 +108,7 @@ async function measure(parts: Parts, kind: Kind): Promise<readonly Figure[]> {
   return describe(kind, taken, ofStack);
 }
 
-/** @returns CPU of the ingress for each order, of the POST and of the DELETE; and of every process for both */
+/** @returns CPU per order: of ingress for the POST and for the DELETE, and of every process for both */
 async function placeAndCancel(parts: Parts, kind: Kind, ingress: Contender, idle: ByProcess) {
   const { bench, load, steps } = parts;
   const { perRequest, requests, atOnce } = kind;
@@ -124,14 +124,14 @@ async function placeAndCancel(parts: Parts, kind: Kind, ingress: Contender, idle
   const tookMs = performance.now() - startedAtMs;
   const stack = new Map<string, number>();
   for (const [name, used] of bench.cpu()) {
-    // The stack's own ingress has nothing to do: requests go to one beside it.
+    // The stack's own ingress is idle, because requests go to the one beside it.
     const us = used - (before.get(name) ?? 0) - (idle.get(name) ?? 0) * tookMs;
     stack.set(name, name === INGRESS ? post + cancel : us / count);
   }
   return { post, cancel, stack };
 }
 
-/** Orders of the makers in turn, those of one request of one maker. */
+/** Signs orders of the makers in turn. All orders of a request have one maker. */
 function signOrders(parts: Parts, requests: number, perRequest: number): OrderToPost[][] {
   return Array.from({ length: requests }, (_, n) =>
     Array.from({ length: perRequest }, () => parts.bench.signOrder(makerAt(parts, n))),
@@ -144,7 +144,7 @@ function makerAt({ makers }: Parts, n: number): MakerKey {
   return maker;
 }
 
-/** Milliseconds of CPU for each second in which the stack is asked nothing. */
+/** Milliseconds of CPU for each second in which the stack gets no requests. */
 async function measureIdle(bench: Bench, forMs: number): Promise<ByProcess> {
   const before = bench.cpu();
   await pause(forMs);

@@ -10,7 +10,7 @@ import { type MixedLogWriter, openMixedLog } from './mixed-log.js';
 import { type OwnParts, PARTITIONS } from './open-parts.js';
 import { compare, type Figure, state } from './report.js';
 
-/** What is appended while the commands run. */
+/** The load while the commands run. */
 const FACTS_PER_SECOND = 500;
 const APPENDS_PER_SECOND = 5;
 const PEAK_POLL_MS = 100;
@@ -24,8 +24,8 @@ interface Command {
 }
 
 /**
- * `rebuild` and `verify` of a mixed log while a projector runs and more facts come, against a bulk insert of the same
- * rows into the same Postgres.
+ * Measures `rebuild` and `verify` of a mixed log while a projector runs and more facts come. Compares them with a bulk
+ * insert of the same rows into the same Postgres.
  */
 export async function measureRebuild(parts: OwnParts, facts: number): Promise<readonly Figure[]> {
   const { log, postgres, databaseUrl } = parts;
@@ -82,7 +82,7 @@ async function underLoad<T>(writer: MixedLogWriter, work: () => Promise<T>): Pro
   }
 }
 
-/** @throws Error where the command finds a difference, or fails */
+/** @throws Error if the command finds a difference, or fails */
 async function run({ environment, closing }: OwnParts, word: 'rebuild' | 'verify'): Promise<Command> {
   const startedAtMs = performance.now();
   const env = { PATH: process.env['PATH'], ...environment, TOPIC_PREFIX: PREFIX };
@@ -97,8 +97,7 @@ async function run({ environment, closing }: OwnParts, word: 'rebuild' | 'verify
   try {
     const [code] = await once(child, 'exit');
     const said = lines.join('');
-    if (code !== 0 || !said.includes('what a replay of the log leads to'))
-      throw new Error(`${word}: ${said.slice(-2000)}`);
+    if (code !== 0 || !said.includes('match a replay of the log')) throw new Error(`${word}: ${said.slice(-2000)}`);
   } finally {
     clearInterval(polling);
   }

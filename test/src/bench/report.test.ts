@@ -21,7 +21,7 @@ test('a missed goal fails the check, and a missed reference does not', () => {
   expect(isMissed(state('c', 'orders per s', 1_000, { referenceMin: 2_600 }))).toBe(false);
 });
 
-test('the table of a bench is read back, without goals, floors and what was measured in a name', () => {
+test('the table of a bench is read back without goals, floors and figures in names', () => {
   const table = formatFigures([
     compare('POST, at 981 orders per s', 'µs per order', rounds, { ratioMax: 1.7 }),
     compare('GET of 1,000', 'MB', [{ value: 1_204, floor: -3 }]),
@@ -36,7 +36,7 @@ test('the table of a bench is read back, without goals, floors and what was meas
   ]);
 });
 
-test('two commits are compared pair by pair, by rows that both have with values above zero', () => {
+test('two commits are compared pair by pair, only in rows that both have with values above zero', () => {
   const these = [[state('a', 'ms', 2), state('b', 'ms', 1), state('c', 'ms', 0)], [state('a', 'ms', 3)]];
   const those = [[state('a', 'ms', 4), state('c', 'ms', 1)], [state('a', 'ms', 4)]];
   const ratio = { min: 0.5, median: 0.75, max: 0.75 };

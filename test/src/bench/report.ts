@@ -5,29 +5,29 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { median, round } from '../kit/summarise.js';
 
-/** What a bench is asked for. */
+/** The options of a bench. */
 export interface BenchOptions {
-  /** A tenth of the samples or so, to see that it works. */
+  /** Takes about a tenth of the samples, to see that the bench works. */
   readonly isQuick: boolean;
-  /** How long `sustained` goes on. */
+  /** How long `sustained` runs. */
   readonly minutes: number;
 }
 
-/** What one round measured, beside what it is compared with in the same round. */
+/** The value that one round measured, and the floor of the same round. */
 export interface Sample {
   readonly value: number;
   readonly floor: number;
 }
 
-/** Bounds the median ratio, or the value itself where there is nothing to compare it with. */
+/** Bounds the median ratio, or the value itself if there is nothing to compare it with. */
 export type Goal =
   | { readonly ratioMax: number }
   | { readonly ratioMin: number }
   | { readonly valueMax: number }
-  /** It depends on the machine: shown as missed, and no failure of `--check`. */
+  /** Depends on the machine. A miss is shown, but does not fail `--check`. */
   | { readonly referenceMin: number };
 
-/** One row of the report. Value and floor are medians over the rounds; each ratio is of one round. */
+/** One row of the report. Value and floor are medians over the rounds. Each ratio is of one round. */
 export interface Figure {
   readonly name: string;
   readonly unit: string;
@@ -38,7 +38,7 @@ export interface Figure {
   readonly isMet?: boolean;
 }
 
-/** Two things measured in turn, once in each round. */
+/** A row about two things measured in turn, once in each round. */
 export function compare(name: string, unit: string, rounds: readonly Sample[], goal?: Goal): Figure {
   const ratios = rounds.map(({ value, floor }) => value / floor);
   const ratio = { min: Math.min(...ratios), median: median(ratios), max: Math.max(...ratios) };
@@ -52,7 +52,7 @@ export function compare(name: string, unit: string, rounds: readonly Sample[], g
   });
 }
 
-/** What has no counterpart: a promise in milliseconds or bytes, or a figure for orientation. */
+/** A row without a floor: a promise in milliseconds or bytes, or a figure for orientation. */
 export function state(name: string, unit: string, value: number, goal?: Goal): Figure {
   return judge({ name, unit, value, ...(goal === undefined ? {} : { goal }) });
 }
@@ -76,7 +76,7 @@ const RESULTS = 'test/src/bench/RESULTS.md';
 /** The root of this checkout. */
 export const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** Puts the figures into RESULTS.md, in place of those of the same bench: those with a goal, if any has one. */
+/** Replaces the bench's figures in RESULTS.md. Records only those with a goal, if any has one. */
 export function recordFigures(bench: string, figures: readonly Figure[]): void {
   const file = join(ROOT, RESULTS);
   const heading = `## ${bench}, ${availableParallelism()} cores`;
@@ -90,14 +90,14 @@ export function recordFigures(bench: string, figures: readonly Figure[]): void {
   writeFileSync(file, `${[head, section, ...others].join('\n\n')}\n`);
 }
 
-/** Ends with a `+` where the checkout has other changes than in RESULTS.md. */
+/** The commit's short hash. Ends with a `+` if the checkout has changes outside of RESULTS.md. */
 function readCommit(): string {
   const git = (...words: string[]) => execFileSync('git', words, { cwd: ROOT, encoding: 'utf8' }).trim();
   try {
     const changes = git('status', '--porcelain', '--', '.', `:!${RESULTS}`);
     return `${git('rev-parse', '--short', 'HEAD')}${changes === '' ? '' : '+'}`;
   } catch {
-    // Neither a clone nor a worktree.
+    // This is neither a clone nor a worktree.
     return '–';
   }
 }
@@ -112,7 +112,7 @@ export function formatFigures(figures: readonly Figure[]): string {
   return lines.join('\n');
 }
 
-/** What was measured may stand in a name, and differ from run to run. */
+/** Matches a measured value in a name. It differs from run to run. */
 const MEASURED = /[\d,]+ (?=orders per s|facts)/;
 const ROW = /^\| (?<name>.+?) +\| (?:\*\*.*: )?(?<value>-?[\d,.]+)(?: by -?[\d,.]+)? (?<unit>.+?) +\|/gm;
 
@@ -135,7 +135,7 @@ function describe({ unit, value, floor, ratio }: Figure): string {
   return `**${format(ratio.median)}**${spread}: ${format(value)} by ${format(floor)} ${unit}`;
 }
 
-/** Three digits that count. */
+/** Keeps three significant digits, or all digits before the point. */
 function format(value: number): string {
   const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
   return round(value, digits).toLocaleString('en');

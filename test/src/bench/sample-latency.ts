@@ -11,21 +11,21 @@ export interface SampleParts {
   readonly sender: Sender;
 }
 
-/** One way through the services: all of it, and how long each step took; in milliseconds. */
+/** The time of one way through the services, in all and for each step, in milliseconds. */
 export interface Latency {
   readonly totalMs: number;
-  /** Steps in their order; they add up to the total. */
+  /** Steps in their order. They add up to the total. */
   readonly steps: Readonly<Record<string, number>>;
-  /** Time from sending the request until its answer; undefined where a block began it. */
+  /** Time from sending the request until its answer. Undefined if a block began it. */
   readonly answeredMs?: number;
 }
 
 export interface PostLatency extends Latency {
-  /** Until the projector published ACTIVE, by its own stamp. */
+  /** Time until the projector published ACTIVE, by its own stamp. */
   readonly publishedMs: number;
 }
 
-/** Takes tokens away from makers, and gives them back. */
+/** The account that takes tokens from makers and gives them back. */
 const FRIEND = '0x00000000000000000000000000000000000f41e0';
 
 /** Measures from sending a POST of one order until the feed says ACTIVE. */
@@ -80,13 +80,13 @@ export async function sampleCancel(parts: SampleParts, maker: MakerKey): Promise
   };
 }
 
-/** Makers with exactly the funds of each of their orders: a transfer of one unit decides about all of them. */
+/** Makers with exactly the funds that each of their orders needs. A transfer of one unit flips all orders. */
 export interface Flip {
   readonly makers: readonly { readonly maker: MakerKey; readonly orders: readonly OrderToPost[] }[];
   isActive: boolean;
 }
 
-/** @param ordersEach of each maker, in one POST */
+/** @param ordersEach orders of each maker, in one POST */
 export async function openFlip(parts: SampleParts, makers: readonly MakerKey[], ordersEach: number): Promise<Flip> {
   const { bench, steps, sender } = parts;
   await bench.chain.giveGas(FRIEND);

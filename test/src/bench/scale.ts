@@ -46,8 +46,8 @@ interface Scaled {
 }
 
 /**
- * The whole stack with more and more open orders of a thousand makers: a POST, a GET and a block of one maker that
- * stays as it is, memory, disk and starts; each against the same with the fewest orders.
+ * Measures the whole stack with more and more open orders of a thousand makers: a POST, a GET and a block of one maker
+ * that stays as it is, memory, disk and starts. Compares each with the same for the fewest orders.
  */
 export async function benchScale({ isQuick }: BenchOptions): Promise<readonly Figure[]> {
   const makers = isQuick ? MAKERS / 20 : MAKERS;
@@ -120,7 +120,7 @@ async function measureRequests({ bench, own }: Scaled): Promise<readonly Measure
   const times = {
     'POST of 1, p50': await p50('ingress', posts),
     'DELETE of 1, p50': await p50('ingress', cancels),
-    // Signed now, for they are good for half a minute.
+    // Sign now, because requests are good for half a minute.
     [`GET of ${OWN_ORDERS}, p50`]: await p50(
       'query',
       orders.map(() => bench.signList(own)),
@@ -142,7 +142,7 @@ async function measureIdle(bench: Bench, what: string, wait: () => Promise<unkno
   });
 }
 
-/** Transfers of the token that all orders sell, between two who have no orders, in each of the blocks of the stack. */
+/** In each block of the stack, transfers the token that all orders sell between two accounts without orders. */
 async function moveStrangers({ chain, token }: Bench): Promise<void> {
   const [one, other] = STRANGERS;
   await chain.giveGas(one);
@@ -168,7 +168,7 @@ async function measureStorage({ bench, postgres }: Scaled): Promise<readonly Mea
   ];
 }
 
-/** Measures from a block that takes or returns the maker's allowance until the book says so of the order. */
+/** Measures from a block that takes or returns the maker's allowance until the book has the order's new status. */
 async function measureBlocks({ bench, own }: Scaled): Promise<number> {
   const { chain, token } = bench;
   const steps = await followSteps(bench.stack);
@@ -196,7 +196,7 @@ async function measureBlocks({ bench, own }: Scaled): Promise<number> {
   return median(tookMs);
 }
 
-/** Seconds from SIGTERM until it is ready again, less the pause before the stack starts it. */
+/** Seconds until the service is ready again after SIGTERM, less the pause before the stack starts it. */
 async function measureStart(bench: Bench, name: string): Promise<number> {
   const pidOf = () => bench.stack.processes().find((process) => process.name === name)?.pid;
   const before = pidOf();
@@ -207,7 +207,7 @@ async function measureStart(bench: Bench, name: string): Promise<number> {
   return (performance.now() - startedAtMs) / 1000;
 }
 
-/** Appends orders to the log itself, as ingress would have: their signatures are nobody's. */
+/** Appends orders to the log directly, as ingress would. */
 async function submit({ bench, appender }: Scaled, makers: readonly MakerKey[], each: number): Promise<void> {
   const topic = topicNames(bench.stack.topicPrefix).makerEvents;
   for (const maker of makers) {
@@ -237,7 +237,7 @@ function recordOf(topic: string, { address }: MakerKey, { order, orderHash, sign
   return { topic, partition: partitionOf(address, PARTITIONS), key: key ?? '', ...message };
 }
 
-/** Waits until each order is read on the chain and stored so. */
+/** Waits until each order is read on the chain and stored as ACTIVE. */
 async function untilRead({ postgres }: Scaled, orders: number): Promise<void> {
   const deadline = performance.now() + READ_MS_MAX;
   for (;;) {

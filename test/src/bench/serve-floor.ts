@@ -20,7 +20,7 @@ interface FloorSettings {
   readonly bytes: number;
 }
 
-/** The least service of this kind, in express and a process of its own: nothing is refused, limited or measured. */
+/** The least service of this kind, in express and a child process. It refuses, limits and measures nothing. */
 export interface Floor extends Contender {
   stop(): Promise<void>;
 }
@@ -72,7 +72,7 @@ async function serve({ kafkaBrokers, topic, partitions, domain, bytes }: FloorSe
     await appender.append(records);
     response.json(items);
   });
-  /** One recovery, and a body that is there already. */
+  /** Recovers one signer, and sends a prepared body. */
   app.get(paths.limitOrders, (request: Request, response: Response) => {
     const query = new URLSearchParams(request.url.slice(request.url.indexOf('?')));
     const digest = hashGetRequest({
@@ -99,7 +99,7 @@ function recover(digest: Uint8Array, text: string): Hex | undefined {
   return isSignatureRefusal(signature) ? undefined : recoverAddress(digest, signature);
 }
 
-// This runs in the process of its own.
+// This runs in the child process.
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   process.once('disconnect', () => process.exit());
   process.send?.(await serve(JSON.parse(process.argv[2] ?? '')));

@@ -3,11 +3,11 @@ import { startTestParts, stopTestParts } from '@makerbook/parts';
 import { type BenchOptions, type Figure, state } from './report.js';
 
 const POLL_MS = 500;
-/** By the golden ratio, so that blocks come at every time between two polls, and as often at each. */
+/** Uses the golden ratio, so that blocks come evenly at all times between two polls. */
 const BLOCK_MS = POLL_MS * 1.618;
 const BLOCKS = 40;
 const QUICK_BLOCKS = 8;
-/** In milliseconds; the second is a share of the interval. */
+/** Bounds of a median, in milliseconds and as a share of the poll interval. */
 const TOLD_MS_MAX = 15;
 const POLLED_MAX = 0.6;
 const TURNS_MAX = 24;
@@ -16,7 +16,7 @@ const steady = (from: Phase['from']): Phase => ({ what: 'steady', from });
 const back = (from: Phase['from']): Phase => ({ what: 'all back', from });
 const isAway = true;
 
-/** Each combination of sources, and what happens to it. Nobody can take blocks from what is away, or measure it. */
+/** Each combination of sources, and what happens to it. A source that is down gives no blocks and no measurements. */
 const table: readonly (readonly [string, Sources, readonly Phase[]])[] = [
   ['polling', {}, [steady('polling')]],
   [

@@ -23,14 +23,14 @@ const BUSY_SHARE = 0.7;
 /** Minutes that are compared, at the beginning and at the end. */
 const EDGE_MINUTES = 5;
 const SAMPLE_MS = 500;
-/** No request is for them. */
+/** Services that get no requests. */
 const IDLE_SERVICES = ['query', 'gateway'];
 const P50_GOAL = { ratioMax: 1.05 };
 const P99_GOAL = { ratioMax: 1.3 };
 const DISK_GOAL = { valueMax: 2_000 };
-/** What is not collected yet differs by a fifth between runs. */
+/** Garbage that is not collected yet differs by a fifth between runs. */
 const MEMORY_GOAL = { ratioMax: 1.3 };
-/** Theirs must not grow; parts may keep what they are told to. */
+/** The memory of these must not grow. Parts may keep what they are told to. */
 const SERVICES = ['ingress', 'chain-watcher', 'projector', 'query', 'gateway'];
 
 interface Minute {
@@ -59,8 +59,8 @@ interface Pair {
 }
 
 /**
- * The whole stack under a load that stays the same, 70 % of what it can take: the first minutes against the last ones,
- * and what an order that came and went leaves on disk. The next minute's requests are signed while this one's are sent.
+ * Puts the whole stack under a steady load, 70 % of what it can take. Compares the last minutes with the first, and
+ * measures what an order that came and went leaves on disk. Signs the next minute's requests while it sends this one's.
  */
 export async function benchSustained({ isQuick, minutes }: BenchOptions): Promise<readonly Figure[]> {
   return withBench(async (bench) => {
@@ -124,14 +124,14 @@ function describe(last: readonly Minute[], first: readonly Minute[]): Figure[] {
   ];
 }
 
-/** Pairs of requests per second that the stack carries to the book when as many wait as it can take. */
+/** Pairs of requests per second that the saturated stack carries to the book. */
 async function saturate(run: Run, pairs: number): Promise<number> {
-  // As many orders are open then as later on.
+  // Open as many orders as are open later on.
   await saturateWith(run, OPEN_REQUESTS + pairs / 5);
   return pairs / (await saturateWith(run, pairs));
 }
 
-/** @returns seconds until every order that was cancelled has left the book: an answer alone leaves work behind. */
+/** @returns seconds until every cancelled order has left the book, because an answer alone leaves work behind */
 async function saturateWith({ bench, load, steps, nextPair }: Run, count: number): Promise<number> {
   const pairs = pairsOf(count, nextPair);
   const cancelled = pairs.filter(({ cancel }) => cancel !== undefined).length * ORDERS_PER_REQUEST;
@@ -142,9 +142,9 @@ async function saturateWith({ bench, load, steps, nextPair }: Run, count: number
 }
 
 /**
- * Pairs per second that keep the cores busy for their share, and those of the next minute. At its pace a pair costs
- * more than where many wait: fewer share a batch.
- * @param tried measured for so many seconds
+ * Finds the pairs per second that keep the cores busy for `BUSY_SHARE`, and signs those of the next minute. A paced
+ * pair costs more than one that waits with many, because fewer share a batch.
+ * @param tried the pairs per second to measure with
  */
 async function findPace(run: Run, tried: number, seconds: number): Promise<{ perSecond: number; next: Pair[] }> {
   const pairs = pairsOf(tried * seconds, run.nextPair);
@@ -154,7 +154,7 @@ async function findPace(run: Run, tried: number, seconds: number): Promise<{ per
   return { perSecond: (tried * BUSY_SHARE) / busyShare, next };
 }
 
-/** Sends the pairs at their pace. Meanwhile orders are followed to the book, and the next pairs are signed. */
+/** Sends the pairs at their pace. Meanwhile follows orders to the book, and signs the next pairs. */
 async function runMinute(
   run: Run,
   pairs: readonly Pair[],
@@ -192,8 +192,8 @@ async function runMinute(
 }
 
 /**
- * Milliseconds from a POST until the projector publishes ACTIVE, by its own stamp: this process signs, and so reads
- * late. The order is cancelled then.
+ * Milliseconds from a POST until the projector publishes ACTIVE, by the projector's stamp: this process signs, and so
+ * reads late. Then cancels the order.
  */
 async function followOrder({ bench, steps, sender, maker }: Run): Promise<number> {
   const order = bench.signOrder(maker);
@@ -202,7 +202,7 @@ async function followOrder({ bench, steps, sender, maker }: Run): Promise<number
   return publishedMs;
 }
 
-/** POSTs of one maker after the other; each is paired with the DELETE of the oldest orders that are open. */
+/** Makes POSTs of one maker after the other. Pairs each with the DELETE of the oldest open orders. */
 function createPairs(bench: Bench, makers: readonly MakerKey[]): () => Pair {
   const open: { readonly maker: MakerKey; readonly orders: readonly OrderToPost[] }[] = [];
   let turn = 0;
@@ -226,7 +226,7 @@ function requestsOf(pairs: readonly Pair[]): PreparedRequest[] {
   return pairs.flatMap(({ post, cancel }) => (cancel === undefined ? [post] : [post, cancel]));
 }
 
-/** Sums log, feeds and read model. What Postgres keeps for a crash comes and goes. */
+/** Sums log, feeds and read model. Leaves out what Postgres keeps for a crash, which comes and goes. */
 function bytesStored({ stack }: Bench): number {
   const records = bytesUnder(join(stack.folder, 'kafka'), (path) => path.endsWith('.log'));
   return records + bytesUnder(join(stack.folder, 'postgres', 'base'));

@@ -8,35 +8,35 @@ export interface LoadMaker {
   readonly address: Address;
   readonly maker: TestMaker;
   readonly client: MakerbookClient;
-  /** Signs by a key that may read for the maker. */
+  /** Signs with a key that may read for the maker. */
   readonly reader: MakerbookClient;
   /** The orders that it signed, oldest first. */
   readonly orders: OrderHistory[];
   /** Its nonce on the chain after the newest noted block. */
   nonce(): bigint;
-  /** The nonce when it was last looked at, and since when it is so. */
+  /** The nonce as last seen, and since when it has been so. */
   seen: { readonly nonce: bigint; readonly sinceMs: number } | undefined;
-  /** One transaction at a time: a wallet numbers them. */
+  /** True while a transaction is in flight. A wallet numbers them, so there is one at a time. */
   isMoving: boolean;
   readonly instructions: Instruction[];
 }
 
-/** A cap or a setting of the switch that it sent. */
+/** A cap or a setting of the switch that a maker sent. */
 export interface Instruction {
   /** The token, or `switch`. */
   readonly about: string;
-  /** Undefined of a cap that is removed. */
+  /** Undefined for a cap that is removed. */
   readonly terms: string | undefined;
-  /** When it was signed; undefined while no answer says that it is stored. */
+  /** When it was signed. Undefined until an answer says that it is stored. */
   issuedAtMs?: number;
 }
 
-/** What the load did and was answered so far. */
+/** The requests and answers of the load so far. */
 export interface LoadState {
   readonly chance: Chance;
   readonly makers: readonly LoadMaker[];
   readonly orders: OrderHistory[];
-  /** Notes an outcome; `beganAtMs` of one that was answered with 200. */
+  /** Counts an outcome. `beganAtMs` is given if the answer was 200. */
   count(
     kind: 'POST' | 'GET' | 'DELETE' | 'REPLACE' | 'CAP' | 'BEAT' | 'ACCOUNT' | 'chain',
     outcome: string,
@@ -51,12 +51,12 @@ const AHEAD_ONE_IN = 12;
 const AHEAD_MS = 2_000;
 const SWITCH_SECONDS = [2, 10] as const;
 /**
- * A watcher that is behind reads an order of a nonce that was just raised at a block before. Where blocks are ahead of
- * the clock the nonce then counts as one that never came.
+ * A watcher that is behind reads an order with a just raised nonce at an earlier block. If blocks are ahead of the
+ * clock, the nonce then counts as one that never came.
  */
 const NONCE_SETTLES_MS = 60_000;
 
-/** The requests of a maker. Each resolves when it was answered or given up. */
+/** Opens the requests of makers. Each resolves when it was answered or given up. */
 export function openRequests(state: LoadState) {
   const { chance, makers, orders } = state;
 
@@ -69,14 +69,14 @@ export function openRequests(state: LoadState) {
       });
       return 'stored';
     });
-    // A refusal is about one order, and for its sake of all.
+    // A refusal is about one order, and refuses the others with it.
     for (const [index, { posts }] of together.entries())
       posts.push(duplicate === undefined || duplicate === index ? attempt : { ...attempt, outcome: 'refused' });
     state.count('POST', attempt.outcome, attempt.outcome === 'stored' ? attempt.beganAtMs : undefined);
   }
 
   return {
-    /** Orders of one maker, at times with one of another maker's among them. */
+    /** Posts orders of one maker, at times with one of another maker among them. */
     async post(first: LoadMaker): Promise<void> {
       const second = chance.oneIn(6) ? chance.pickAny(makers) : undefined;
       const owners = [...Array.from({ length: chance.between(1, 3) }, () => first), ...(second ? [second] : [])];
@@ -89,7 +89,7 @@ export function openRequests(state: LoadState) {
       const request = orders.length;
       const together = signed.map((each, index): OrderHistory => {
         const { owner, wasAhead: isAhead = false } = drawn[index] ?? {};
-        // By blocks that a watcher has not read yet, a nonce that was just raised is ahead, too.
+        // A just raised nonce is ahead, too, for a watcher that has not read its block yet.
         const wasAhead = isAhead || (owner !== undefined && isNonceNew(owner));
         return { signed: each, request, wasAhead, posts: [], cancels: [] };
       });
@@ -97,7 +97,7 @@ export function openRequests(state: LoadState) {
       for (const [index, order] of together.entries()) owners[index]?.orders.push(order);
       await post(together, first);
     },
-    /** Posts an order of which something has happened on the chain. */
+    /** Posts an order after something has happened to it on the chain. */
     async postLate(owner: LoadMaker, signed: SignedOrder): Promise<void> {
       const order = { signed, request: orders.length, wasAhead: false, posts: [], cancels: [] };
       orders.push(order);
@@ -110,7 +110,7 @@ export function openRequests(state: LoadState) {
       const together = orders.filter((order) => order.request === request);
       await post(together, owner);
     },
-    /** Cancels some, among them orders that are being placed, or are gone; at times by their salts: all differ. */
+    /** Cancels some orders, even ones being placed or gone. At times cancels by their salts, which all differ. */
     async cancel({ orders: own, client }: LoadMaker): Promise<void> {
       const chosen = new Set(
         Array.from({ length: chance.between(1, 3) }, () => chance.pickAny(chance.oneIn(2) ? own.slice(-6) : own)),
@@ -123,7 +123,7 @@ export function openRequests(state: LoadState) {
       const attempt = await attemptOf(async () => {
         const named = bySalt ? await saltsOf(client, pairs) : pairs;
         const told = new Map((await client.cancelOrders(named)).map((each) => [each.orderHash as string, each.status]));
-        // What the salts do not name is neither open nor on its way.
+        // An order that the answer does not name is neither open nor in flight.
         answers = pairs.map(({ orderHash }) => told.get(orderHash) ?? 'NOT_FOUND');
         return 'answered';
       });
@@ -139,14 +139,14 @@ export function openRequests(state: LoadState) {
   };
 }
 
-/** A request that may be stored. Sent alone, a new order that was to replace others would add to them. */
+/** Picks a request to repeat. Leaves out replacements: posted alone, their orders would add to the others. */
 function pickRequest({ orders }: LoadMaker, chance: Chance): number | undefined {
   const alone = orders.filter(({ replaces }) => replaces === undefined);
   const unsure = alone.filter(({ posts }) => posts.length > 0 && posts.every(({ outcome }) => outcome !== 'stored'));
   return (chance.pickAny(unsure.slice(-20)) ?? chance.pickAny(alone))?.request;
 }
 
-/** Orders that may be open, by a new one; at times by two requests at once, of which one may be stored. */
+/** Replaces orders that may be open. At times sends two requests at once, of which only one may be stored. */
 async function replaceSome(owner: LoadMaker, state: LoadState): Promise<void> {
   const { chance } = state;
   const recent = owner.orders.filter(({ posts }) => posts.some(({ outcome }) => outcome === 'stored')).slice(-6);
@@ -178,7 +178,7 @@ async function replaceOnce(owner: LoadMaker, gone: readonly OrderHistory[], stat
   state.count('REPLACE', attempt.outcome);
 }
 
-/** Also of an order that another process has accepted by a clock that is a little ahead. */
+/** Names orders by their salts, even ones that another process has accepted by a clock that is a little ahead. */
 async function saltsOf(client: MakerbookClient, pairs: readonly { readonly salt: string }[]) {
   return { salts: pairs.map(({ salt }) => salt), untilMs: (await client.serverTimeMs()) + AHEAD_MS };
 }
@@ -191,7 +191,7 @@ async function capSome(owner: LoadMaker, { chance, count }: LoadState): Promise<
   count('CAP', await instruct(owner, { about: token, terms }, () => owner.client.setFillCap(cap)));
 }
 
-/** Sets the maker's switch. Where no other heartbeat follows in time, it cancels what the maker has placed by then. */
+/** Sets the maker's switch. If no heartbeat follows in time, it cancels what the maker has placed by then. */
 async function beat(owner: LoadMaker, { chance, count }: LoadState): Promise<void> {
   const cancelAt = Math.floor(Date.now() / 1000) + chance.between(...SWITCH_SECONDS);
   const sent = { about: 'switch', terms: `${cancelAt}` };
@@ -238,7 +238,7 @@ async function readAccount({ reader }: LoadMaker, { count }: LoadState): Promise
   count('ACCOUNT', outcome);
 }
 
-/** Notes that these orders are being cancelled; `settle` notes what came of it. */
+/** Notes that these orders are being cancelled. `settle` notes the outcomes. */
 function beginCancels(orders: readonly OrderHistory[]) {
   const nowMs = performance.now();
   const pending: Attempt = { outcome: 'pending', mayHaveHappened: true, beganAtMs: nowMs, endedAtMs: nowMs };

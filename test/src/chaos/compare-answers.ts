@@ -13,8 +13,8 @@ import {
 import type { Load } from './put-load-on.js';
 
 /**
- * Compares every answer that the makers got with the log, the rows and the lists. To be asked while nothing is
- * appended and every list answers.
+ * Compares every answer that the makers got with the log, the rows and the lists. Call it while nothing is appended
+ * and every list answers.
  */
 export async function compareAnswers(
   { orders, makers }: Load,
@@ -83,7 +83,7 @@ type OpenRow = {
   readonly capped_until: bigint;
 };
 
-/** A record of a list, where it says otherwise than the row or its maker. */
+/** Returns a record of a list if it differs from the row or from what its maker signed. */
 function misquote(
   record: LimitOrderRecord,
   row: OpenRow | undefined,
@@ -103,7 +103,7 @@ function misquote(
   return isAsStored && isAsSigned ? undefined : JSON.stringify(record);
 }
 
-/** How often the history has each order like that. */
+/** How often this happened to each order in the history, keyed by order. */
 async function countRows(postgres: Postgres, happened: string): Promise<ReadonlyMap<string, number>> {
   const rows = await postgres.query<{ order_hash: string; count: number }>(
     'select order_hash, count(*)::integer from order_history where happened = $1 group by order_hash',

@@ -3,13 +3,13 @@ import type { Account, BookPairs } from '@makerbook/contracts-http';
 import type { FollowedOrders } from '../kit/follow-orders.js';
 import type { LoadMaker } from './ask-service.js';
 
-/** As many as the load has prices. */
+/** The number of prices of the load. */
 const LEVELS = 200;
 
 /**
- * Where the account of a maker is not what it was answered, what it lists, and what the chain says of its nonce. To be
- * asked while nothing is appended.
- * @param block that everything has processed
+ * Finds accounts that differ from the answers to their makers, from their lists, or from their nonces on the chain.
+ * Call it while nothing is appended.
+ * @param block the block that everything has processed
  */
 export async function compareAccounts(makers: readonly LoadMaker[], block: number): Promise<string[]> {
   const compared = await Promise.all(makers.map((maker) => compareAccount(maker, block)));
@@ -31,7 +31,7 @@ async function compareAccount(maker: LoadMaker, block: number): Promise<string[]
     admission: 'ADMITTED',
     isRestricted: false,
     openOrders: records.length,
-    // It is read with the orders.
+    // The nonce is read with the orders.
     nonce: records.length === 0 ? undefined : maker.nonce(),
   };
   const fields = (Object.keys(must) as (keyof typeof must)[]).filter((name) => is[name] !== must[name]);
@@ -54,8 +54,8 @@ function compareInstructions({ instructions }: LoadMaker, { switch: armed, caps 
 }
 
 /**
- * Where the ladders of all pairs, by HTTP, are not of the orders that can be filled by the book as it was read from
- * Kafka. It changes by each block: ask again until nothing differs.
+ * Finds pairs whose ladders by HTTP differ from the fillable orders of the book as read from Kafka. The book changes
+ * with each block, so ask again until nothing differs.
  */
 export async function comparePairs(feed: FollowedOrders, baseUrl: string): Promise<string[]> {
   const ask = async (query: string): Promise<BookPairs> => {
@@ -82,7 +82,7 @@ export async function comparePairs(feed: FollowedOrders, baseUrl: string): Promi
   });
 }
 
-/** What can be filled of orders that sell the same token: of a maker no more than its newest funds. */
+/** The fillable amount of orders that sell the same token. A maker fills no more than its newest funds. */
 function fillableOf(orders: readonly BookEntry[], held: readonly BookEntry[]): bigint {
   const byMaker = Map.groupBy(orders, ({ order }) => order.maker);
   return sum(

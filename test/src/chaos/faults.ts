@@ -2,25 +2,25 @@ import type { Chance, TcpGate, ToldFaults } from '@makerbook/parts';
 import { canFillDisk, fillDisk } from '../kit/fill-disk.js';
 import { type ChaosBed, SERVICES } from './open-bed.js';
 
-/** A harm that is done to one part and ends again. */
+/** A temporary harm to one part. */
 export interface Fault {
   readonly kind: string;
-  /** What is harmed; of a connection the part that is called. */
+  /** The harmed part. For a connection, the part that is called. */
   readonly part: string;
-  /** How long it lasts is drawn between these, in milliseconds; 0: it is over at once. */
+  /** The bounds of its duration, in milliseconds. 0 if it is over at once. */
   readonly holdMs: readonly [least: number, most: number];
-  /** @returns ends it; and what exactly was harmed */
+  /** @returns what exactly was harmed, and a function that ends the fault */
   begin(chance: Chance): Promise<{ readonly detail: string; end(): Promise<void> }>;
 }
 
 const JUMPS_SECONDS = [-3600, -40, 40, 3600] as const;
-/** The chain's clock never goes back, so its jumps add up: they are small beside the life of an order. */
+/** The chain's clock never goes back, so its jumps add up. They are small beside the life of an order. */
 const CHAIN_JUMP_SECONDS_MAX = 20;
 const DELAY_MS = [20, 400] as const;
 const AT_ONCE = [0, 0] as const;
 const SHORT = [1_000, 8_000] as const;
 const LAG_BLOCKS_MAX = 5;
-/** Beyond the time limits of the services. */
+/** Reaches beyond the time limits of the services. */
 const LONG = [1_000, 20_000] as const;
 
 /** Every fault that can be injected on this machine, and the kinds that cannot be, each with the reason. */
@@ -32,7 +32,7 @@ export function listFaults(
   const writers = [...bed.brokers, 'Postgres'];
   const limited = writers.filter((name) => canFillDisk(bed.pid(name)));
   const faults = [
-    // A node of Kaia loses no block. anvil does at SIGKILL, and at SIGTERM it writes its blocks first.
+    // A node of Kaia loses no block. anvil loses some at SIGKILL, but at SIGTERM it writes its blocks first.
     ...bed.names.map((name) => signalOnce(bed, isChain(name) ? 'SIGTERM' : 'SIGKILL', name)),
     signalOnce(
       bed,
@@ -78,7 +78,7 @@ export function freeze(bed: ChaosBed, part: string): Fault {
   return { kind: 'SIGSTOP, SIGCONT', part, holdMs: LONG, begin };
 }
 
-/** Every connection to the part is broken, and new ones are refused. */
+/** Breaks every connection to the part, and refuses new ones. */
 export function refuseAll(bed: ChaosBed, part: string): Fault {
   const begin = async () => {
     const gates = [...bed.links].flatMap(([link, own]) => (link.endsWith(` ${part}`) ? own : []));
@@ -96,7 +96,7 @@ function partsCalled({ links }: ChaosBed): ReadonlyMap<string, readonly string[]
   return Map.groupBy(links.keys(), (link) => link.split(' ')[1] ?? 'gateway');
 }
 
-/** Harms of one caller's connections to a part; of several addresses to all or to one. */
+/** Harms one caller's connections to a part. If the part has several addresses, harms all or one. */
 function harmLinks(bed: ChaosBed, part: string, links: readonly string[]): readonly Fault[] {
   const fault = (
     kind: string,
@@ -153,7 +153,7 @@ function jumpChain(bed: ChaosBed): Fault {
   return { kind: 'clock jump', part: 'anvil', holdMs: AT_ONCE, begin };
 }
 
-/** The node of the watchers is told to misbehave. */
+/** Tells the node of the watchers to misbehave. */
 function tellNode(bed: ChaosBed): readonly Fault[] {
   const fault = (
     kind: string,
@@ -175,11 +175,11 @@ function tellNode(bed: ChaosBed): readonly Fault[] {
     }),
     fault('half answers', () => ({ by: 'cuts its answers', told: { isHalf: true } })),
     fault('429', () => ({ by: 'refuses all', told: { status: 429 } })),
-    fault('away', () => ({ by: 'is away', told: { isAway: true } })),
+    fault('away', () => ({ by: 'is down', told: { isAway: true } })),
   ];
 }
 
-/** The fetcher of the node of Kaia stands, and goes on where it was or at the head, with another producer id. */
+/** Stops the fetcher of the Kaia node. It continues where it was or at the head, with another producer id. */
 function stopFetcher({ writer }: ChaosBed): readonly Fault[] {
   if (writer === undefined) return [];
   const begin = async (chance: Chance) => {
@@ -190,7 +190,7 @@ function stopFetcher({ writer }: ChaosBed): readonly Fault[] {
   return [{ kind: 'stands', part: 'topic', holdMs: LONG, begin }];
 }
 
-/** No file of the process can be written any more. It may end by that, and is started again with room. */
+/** Stops the process from writing files. The process may end, and is then restarted with room. */
 function fillDiskOf(bed: ChaosBed, part: string): Fault {
   const begin = async () => {
     const empty = fillDisk(bed.pid(part));

@@ -10,7 +10,7 @@ const STAYS_MS = [500, 20_000] as const;
 const AWAY_MS = [0, 3_000] as const;
 const TOLD_MS_MAX = 120_000;
 
-/** What the clients of a maker's stream were told, over all connections. */
+/** All that a maker's stream told its clients, over all connections. */
 interface Told {
   readonly owner: Pick<LoadMaker, 'address' | 'reader'>;
   /** The id of the first snapshot. */
@@ -20,13 +20,13 @@ interface Told {
   readonly wrong: string[];
 }
 
-/** Follows the streams of makers, by keys that may read for them, with clients that leave and come back at random. */
+/** Follows the streams of makers with keys that may read for them. The clients leave and come back at random. */
 export function followStreams(owners: readonly Told['owner'][], chance: Chance) {
   const stopping = new AbortController();
   const all = owners.map((owner): Told => ({ owner, begunAt: undefined, lastId: undefined, changes: [], wrong: [] }));
   const following = all.map((told) => follow(told, chance, stopping.signal));
   return {
-    /** Waits until the streams have told what the histories hold, and names each first difference. `told`: changes. */
+    /** Waits until the streams have told what the histories hold. Names each first difference, and counts changes. */
     async compare(): Promise<{ readonly wrong: readonly string[]; readonly told: number }> {
       const differences = await Promise.all(all.map(compareToHistory));
       stopping.abort();

@@ -52,17 +52,17 @@ test.each<[string, OrderHistory, FoundOrder, string[]]>([
   ['200, and it is opened twice', asked([stored]), { ...open, opened: 2 }, ['doubled']],
   ['200, and it is listed otherwise', asked([stored]), { ...open, misquoted: ['ACTIVE'] }, ['invented']],
   ['200, and it is listed twice', asked([stored]), { ...open, listed: 2 }, ['doubled']],
-])('the answer was %s', (_, order, found, wrong) => {
+])('a fault is found if the answer was %s', (_, order, found, wrong) => {
   expect(judgeOrder(order, found).map((finding) => finding.wrong)).toEqual(wrong);
 });
 
-test('of a request that is stored in part, something is lost', () => {
+test('a request that is stored only in part counts as lost', () => {
   const orders = [asked([unknown], [], '0x1'), asked([unknown], [], '0x2'), asked([unknown], [], '0x3', 2)];
   expect(judgeRequests(orders, (orderHash) => orderHash !== '0x2').map(({ wrong }) => wrong)).toEqual(['lost']);
   expect(judgeRequests(orders, (orderHash) => orderHash === '0x3')).toEqual([]);
 });
 
-test('a replacement without its cancellations is lost, and an order that two replace is doubled', () => {
+test('a replacement without its cancellations counts as lost, and two of the same order as doubled', () => {
   const replacing = (orderHash: string, request: number, replaces: string[]) => ({
     ...asked([unknown], [], orderHash, request),
     replaces,

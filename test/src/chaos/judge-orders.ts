@@ -1,28 +1,28 @@
 import type { SignedOrder } from '@makerbook/client';
 
-/** What came of a request: `stored`, `CANCELLED`, `NOT_FOUND`, or the code of an error. */
+/** The outcome of a request: `stored`, `CANCELLED`, `NOT_FOUND`, or the code of an error. */
 export interface Attempt {
   readonly outcome: string;
-  /** False: the service answered that it did nothing. */
+  /** False if the service answered that it did nothing. */
   readonly mayHaveHappened: boolean;
   readonly beganAtMs: number;
   readonly endedAtMs: number;
 }
 
-/** All that a client did with an order, and was answered. */
+/** All that a client did with an order, and the answers. */
 export interface OrderHistory {
   readonly signed: SignedOrder;
-  /** Orders of one request: all of them are stored, or none. */
+  /** The number of its request. Of one request all orders are stored, or none. */
   readonly request: number;
-  /** Signed with a nonce that the chain did not hold yet. */
+  /** True if it was signed with a nonce that the chain did not hold yet. */
   readonly wasAhead: boolean;
-  /** The orders in whose stead its request places it. */
+  /** The orders that its request replaces. */
   readonly replaces?: readonly string[];
   readonly posts: Attempt[];
   readonly cancels: Attempt[];
 }
 
-/** What log, read model and lists hold of an order in the end; `npm run verify` holds the book to the log. */
+/** An order in log, read model and lists in the end. `npm run verify` compares the book with the log. */
 export interface FoundOrder {
   readonly cancelledInLog: boolean;
   readonly inLog: boolean;
@@ -31,7 +31,7 @@ export interface FoundOrder {
   readonly removed: number;
   readonly isOpen: boolean;
   readonly listed: number;
-  /** What lists say otherwise than the rows and its maker: its status, its terms or its signature. */
+  /** Records of lists whose status, terms or signature differ from the rows or from what its maker signed. */
   readonly misquoted: readonly string[];
 }
 
@@ -40,18 +40,18 @@ export type Wrong = 'lost' | 'invented' | 'doubled';
 export interface Finding {
   readonly wrong: Wrong;
   readonly text: string;
-  /** When the request was answered that was not kept, or sent. */
+  /** When the broken request was answered, or sent. */
   readonly atMs: number;
 }
 
 /**
- * Compares what a client was answered of an order with what there is in the end. A request with an unknown outcome may
- * have happened or not.
+ * Compares the answers about an order with what is there in the end. A request with an unknown outcome may have
+ * happened or not.
  */
 export function judgeOrder({ signed, posts, cancels }: OrderHistory, found: FoundOrder): Finding[] {
   const { inLog, cancelledInLog, opened, removed, isOpen, listed, misquoted } = found;
   const stored = posts.find(({ outcome }) => outcome === 'stored');
-  // It says that the order is stored, or was cancelled.
+  // This outcome says that the order is stored, or was cancelled.
   const duplicate = cancels.length === 0 ? posts.find(({ outcome }) => outcome === 'duplicate') : undefined;
   const taken = stored ?? duplicate;
   const cancelled = cancels.find(({ outcome }) => outcome === 'CANCELLED');
@@ -84,7 +84,7 @@ export function judgeOrder({ signed, posts, cancels }: OrderHistory, found: Foun
   );
 }
 
-/** Orders of one request of which some are in the log and others are not. */
+/** Finds requests with some of their orders in the log and others not. */
 export function judgeRequests(orders: readonly OrderHistory[], isInLog: (orderHash: string) => boolean): Finding[] {
   const requests = Map.groupBy(orders, ({ request }) => request);
   return [...requests.values()].flatMap((together) => {
@@ -96,7 +96,7 @@ export function judgeRequests(orders: readonly OrderHistory[], isInLog: (orderHa
   });
 }
 
-/** Replacements that are in the log without their cancellations, and orders that several of them replace. */
+/** Finds replacements that are in the log without their cancellations, and orders that several of them replace. */
 export function judgeReplacements(
   orders: readonly OrderHistory[],
   isInLog: (orderHash: string) => boolean,

@@ -8,9 +8,9 @@ const ROUTING_GRACE_SECONDS = 60;
 const LABEL_LENGTH = 12;
 
 /**
- * Folds what the log holds of the makers of these orders, and compares the state of each order after each processed
- * block with what the contracts said at that block, or at the newer one at which its maker was read last. By
- * `compareFeed` the feed holds the same states.
+ * Folds the log's facts about the makers of these orders. Compares the state of each order after each processed block
+ * with the contracts at that block, or at the newer block at which its maker was read last. `compareFeed` checks that
+ * the feed holds the same states.
  */
 export function judgeStates(
   orders: readonly OrderHistory[],
@@ -44,7 +44,7 @@ export function judgeStates(
     steadyTo: Number.POSITIVE_INFINITY,
     isSwept: true,
   });
-  // Accepted while ingress's clock was an hour ahead, it waits for a block of that time.
+  // An order that was accepted while ingress's clock was an hour ahead waits for a block of that time.
   const ahead = new Set(
     orders.flatMap(({ signed, wasAhead }) => (wasAhead ? signed.orderHash.slice(0, LABEL_LENGTH) : [])),
   );

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * Loaded before a service (`--import`): its clock is ahead of the machine's by the milliseconds in the file that
- * `CLOCK_FILE` names. Timers and `performance.now()` stay as they are, as they do where the clock of a machine is set.
+ * Is loaded before a service (`--import`). Sets the service's clock ahead of the machine's by the milliseconds in the
+ * file that `CLOCK_FILE` names. Timers and `performance.now()` do not change, just as when a machine's clock is set.
  */
 const file = process.env['CLOCK_FILE'] ?? '';
 const READ_INTERVAL_MS = 50;

@@ -16,13 +16,13 @@ export interface Question {
   readonly params: readonly unknown[];
 }
 
-/** Asks the chain some questions at once. @throws Error where it does not answer each of them */
+/** Asks the chain some questions at once. @throws Error if it does not answer each of them */
 type AskAll = (questions: readonly Question[]) => Promise<unknown[]>;
 
 const BLOCK_MS = 1_000;
 const PAUSE_MS_MIN = 100;
 const NOTED_MS_MAX = 60_000;
-/** A node refuses a request of very many. */
+/** A node refuses a request with very many questions. */
 const QUESTIONS_AT_ONCE = 500;
 const abi = new Interface([
   'function nonce(address) view returns (uint256)',
@@ -33,13 +33,13 @@ const abi = new Interface([
 ]);
 
 /**
- * The chain of a run: makes a block each second, and asks the contracts by `eth_call` before the next one is made: a
- * chain that is killed keeps no older state. While the chain is away no block is made.
+ * The chain of a run. Makes a block each second, and asks the contracts by `eth_call` before it makes the next one,
+ * because a killed chain keeps no older state. Makes no block while the chain is down.
  */
 export class KeptBlocks {
   readonly #askAll: AskAll;
   readonly #blocks = new Map<number, JudgedBlock>();
-  /** Each value of a call, with the block since which it is so. */
+  /** The values of each call, with the block since which each holds. */
   readonly #values = new Map<string, { readonly since: number; readonly value: bigint }[]>();
   readonly #fills: LoggedFill[] = [];
   readonly #making: Promise<void>;
@@ -54,7 +54,7 @@ export class KeptBlocks {
     this.#making = this.#make();
   }
 
-  /** Notes what the contracts say of these after each block from now on. */
+  /** Notes what the contracts say of these subjects after each block from now on. */
   async note(subjects: Subjects): Promise<void> {
     this.#subjects = subjects;
     const deadline = performance.now() + NOTED_MS_MAX;
@@ -79,7 +79,7 @@ export class KeptBlocks {
     return this.#fills.filter((fill) => fill.maker === maker);
   }
 
-  /** Makes no more blocks. @throws Error where what was noted of these orders is not what the contracts say now */
+  /** Makes no more blocks. @throws Error if what was noted of these orders differs from the contracts now */
   async stop(orders: readonly Hex[]): Promise<void> {
     await this.end();
     await this.#catchUp();
@@ -127,7 +127,7 @@ export class KeptBlocks {
       { method: 'eth_getBlockByNumber', params: [at, false] },
       { method: 'eth_getLogs', params: [{ fromBlock: at, toBlock: at, address: protocol }] },
     ])) as [{ timestamp: string }, Log[]];
-    // Only its own logs change an order, and they name it.
+    // Only the protocol's own logs change an order, and they name the order.
     const orders = new Set(logs.flatMap(({ topics: [, , orderHash] }) => orderHash ?? []));
     for (const log of logs) {
       const place = { blockNumber: number, logIndex: Number(log.logIndex), seconds: Number(block.timestamp) };
@@ -167,7 +167,7 @@ interface Log {
   readonly logIndex: string;
 }
 
-/** A call that is noted under the name by which it is judged, and encoded by ethers. */
+/** A call that is encoded by ethers, and the key under which a judge finds its result. */
 interface Read {
   readonly key: string;
   readonly to: Address;

@@ -13,9 +13,9 @@ npm run chaos -- --alerts [--faster N] [--only WORD]
   --alerts: takes each service, each part and a router away in turn, and waits until a real Prometheus raises the alert of its
   runbook, and until that ends. --faster: how many times shorter than in production the times of the rules are, 10 unless given
   (no window below a minute). --only: parts whose name contains the word. Needs prometheus on the PATH`;
-/** The alerts need one that acknowledges. */
+/** The alerts need a router that acknowledges. */
 const ROUTER = 'rehearsed';
-/** Nothing is away for longer when one of three brokers is killed. */
+/** Nothing is unavailable for longer when one of three brokers is killed. */
 const AWAY_MS_MAX = 10_000;
 const { values } = readOptions(USAGE, {
   minutes: { type: 'string', default: '5' },

@@ -21,7 +21,7 @@ type PartName = (typeof CALLS)[keyof typeof CALLS][number];
 
 const PRELOADS = ['../kit/reroute-connections.js', './jump-clock.js'];
 
-/** The load must not end at a limit of a maker or of an address. */
+/** The load must not hit a limit of a maker or of an address. */
 const settings = {
   CHAIN_WATCHERS: '2',
   MAX_OPEN_ORDERS_PER_MAKER: '100000',
@@ -34,9 +34,9 @@ const settings = {
 const smallSteps = { CATCH_UP_BLOCKS_MAX: '3', MULTICALL_CALLS_MAX: '3' };
 
 export interface BedOptions {
-  /** 1, or 3 of which any one may be lost. */
+  /** One broker, or three of which any one may be lost. */
   readonly brokers: 1 | 3;
-  /** Draws what the topic lacks and repeats. Absent: the watchers have no topic. */
+  /** Draws what the topic lacks and repeats. If absent, the watchers have no topic. */
   readonly topicSeed?: number;
   /** A router that makers can wait for. */
   readonly router?: string;
@@ -131,9 +131,9 @@ interface BedParts {
   readonly rpcUrl: string;
   /** The node that the watchers ask. */
   readonly harmed: () => StrictNode;
-  /** Writes the topic of the node of Kaia; undefined where there is none. */
+  /** Writes the topic of the node of Kaia. Undefined if there is none. */
   readonly writer: TopicWriter | undefined;
-  /** Gates by `from part`, as `ingress Kafka`: one for each broker; `clients`: between makers and the gateway. */
+  /** Gates keyed by `from part`, like `ingress Kafka`, one for each broker. `clients` is before the gateway. */
   readonly links: ReadonlyMap<string, readonly TcpGate[]>;
   /** Processes that ended and were started again, a line for each, with its time by `performance.now()`. */
   readonly restarts: readonly string[];
@@ -146,24 +146,24 @@ function describeBed(parts: BedParts) {
   const partOf = (name: string) => supervised.find((part) => part.name === name)?.current();
   return {
     ...parts,
-    /** Where makers call, through the gate `clients`. */
+    /** The URL that makers call, through the gate `clients`. */
     baseUrl: links.get('clients')?.[0]?.url ?? '',
     /** Names of what can be killed and frozen: services, gateway, Kafka or its brokers, Postgres, Redis, anvil. */
     names: [...supervised.map(({ name }) => name), ...stack.processes().map(({ name }) => name)],
     brokers: supervised.map(({ name }) => name).filter((name) => name.startsWith('Kafka')),
     pid: (name: string) => partOf(name)?.pid ?? stack.processOf(name).pid,
-    /** Sends a signal to the process of that name, and those that it has started. What ends is started again. */
+    /** Sends a signal to the process of that name, and to its children. Processes that end are restarted. */
     async signal(name: string, signal: NodeJS.Signals) {
       const part = partOf(name);
-      // Postgres freezes as a whole only where each of its processes does.
+      // Postgres freezes as a whole only if each of its processes does.
       if (part === undefined) stack.signal(signal, name);
       else if (signal === 'SIGSTOP') await part.freeze();
       else part.kill(signal);
     },
-    /** Asks the chain itself, through no gate. @throws Error where it does not answer, or answers with an error */
+    /** Asks the chain itself, through no gate. @throws Error if it does not answer, or answers with an error */
     askChain: async (method: string, params: readonly unknown[] = []) =>
       (await askAll(rpcUrl, [{ method, params }]))[0],
-    /** Waits until everything that was harmed is ready. @returns what was waited for last; empty: nothing */
+    /** Waits until everything that was harmed is ready. @returns the last thing waited for, or '' */
     async ready() {
       const dead = async () => supervised.filter((part) => !isAlive(part.current().pid)).map(({ name }) => name);
       await eventually(dead, []);
@@ -176,7 +176,7 @@ function describeBed(parts: BedParts) {
   };
 }
 
-/** A part that was killed is alive again as soon as it answers. */
+/** True if the process runs. A killed part has a new process as soon as it answers. */
 function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);

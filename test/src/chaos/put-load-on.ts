@@ -15,7 +15,7 @@ import type { ChaosBed } from './open-bed.js';
 export type Load = Awaited<ReturnType<typeof putLoadOn>>;
 
 const ACTIONS_PER_SECOND = 16;
-/** A client gives up by then. */
+/** A client gives up after this time. */
 const TIMEOUT_MS = 10_000;
 const CHAIN_TIMEOUT_MS = 30_000;
 const FUNDS = 1_000_000n;
@@ -45,9 +45,9 @@ const moves = {
 const WRAPPED = TOKENS[1];
 
 /**
- * Requests and chain moves of many makers, whatever is answered; each begins at its time, though others hang.
- * @param isProcessed whether the service has processed a block: the load begins once the first noted one is, so that
- * no order is read at a block before
+ * Sends requests and chain moves of many makers, whatever is answered. Each begins when it is due, even if others hang.
+ * @param isProcessed whether the service has processed a block. The load begins once the first noted block is
+ * processed, so that no order is read at an earlier block
  */
 export async function putLoadOn(
   bed: ChaosBed,
@@ -94,7 +94,7 @@ export async function putLoadOn(
     tally,
     /** The last-begun request of the kind that was answered with 200, by `performance.now()`. */
     answered: (kind: 'POST' | 'GET') => answered[kind] ?? { beganAtMs: 0, endedAtMs: 0 },
-    /** Begins nothing more, and waits until every request has ended. @throws what a request threw that is no answer */
+    /** Begins nothing more, and waits until every request has ended. @throws an error of a request that is no answer */
     async stop(): Promise<void> {
       await pace.stop().finally(() => chain.stop());
     },
@@ -150,7 +150,7 @@ async function moveOnChain(owner: LoadMaker, state: LoadState): Promise<void> {
   await send(owner, state, move);
 }
 
-/** An order that is filled or cancelled on the chain before it is posted. */
+/** Fills or cancels an order on the chain before it is posted. */
 async function spoil(
   owner: LoadMaker,
   state: LoadState,

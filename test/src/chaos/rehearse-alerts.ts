@@ -16,16 +16,16 @@ export interface RehearsalOptions {
   readonly router: string;
   readonly seed: number;
   readonly makers: number;
-  /** So many times shorter than in production are the times of the rules, but no window below a minute. */
+  /** How many times shorter than in production the times of the rules are. No window is below a minute. */
   readonly faster: number;
-  /** Only parts whose name contains the word are taken away. */
+  /** Only parts whose name contains the word are taken down. */
   readonly only: string;
   /** Holds the data of Prometheus. */
   readonly folder: string;
   readonly report: (line: string) => void;
 }
 
-/** What is taken away, and the alert that has to say so. */
+/** Keyed by the part that is taken down: the alert that must fire. */
 const expected: Readonly<Record<string, string>> = {
   router: 'RouterSilent',
   query: 'QueryDown',
@@ -38,7 +38,7 @@ const expected: Readonly<Record<string, string>> = {
   anvil: 'ChainNodeAway',
   Kafka: 'KafkaAway',
 };
-/** What a query reads that has no result before something has happened, or with a setting that is off unless given. */
+/** Matches queries without a result before something has happened, or while a setting is off by default. */
 const mayBeEmpty =
   /"5\.\."|error_type!=""|service_check_passing == 0|(refusals|quotes_patched|fills|checks_local|rpc_failures|reads|streams_ended|snapshots)_total/;
 /** These alerts on error budgets look back for hours, so they end late. */
@@ -52,10 +52,10 @@ const WARM_MS = 30_000;
 const ASKED_PER_SECOND = 5;
 
 /**
- * Takes each service, each part and a router away in turn, under load, and waits until a real Prometheus raises the
- * alert of its runbook, and until that ends.
- * @returns what was wrong; none where each alert came and went, and each query of rules and panels has a result
- * @throws Error where there is no Prometheus, or alerts fire with everything there
+ * Takes down each service, each part and a router in turn, under load. Waits until a real Prometheus raises the alert
+ * of its runbook, and until the alert ends.
+ * @returns what was wrong, empty if each alert came and went, and each query of rules and panels has a result
+ * @throws Error if there is no Prometheus, or alerts fire while everything is up
  */
 export async function rehearseAlerts(bed: ChaosBed, options: RehearsalOptions): Promise<string[]> {
   const { report } = options;
@@ -82,7 +82,7 @@ export async function rehearseAlerts(bed: ChaosBed, options: RehearsalOptions): 
   }
 }
 
-/** Each process by the service that it is one of. */
+/** The addresses of processes, keyed by their service. */
 function targetsOf({ stack }: ChaosBed): Record<string, string[]> {
   const targets: Record<string, string[]> = {};
   for (const { name, opsPort } of stack.processes()) {
@@ -93,7 +93,7 @@ function targetsOf({ stack }: ChaosBed): Record<string, string[]> {
   return targets;
 }
 
-/** Asks for what the load does not: a PATCH without a change, which is 400, and the pairs of the book. */
+/** Sends requests that the load does not: a PATCH without a change, which gets 400, and a GET of the pairs. */
 function beginAsking(baseUrl: string): Pace {
   const headers = { 'Content-Type': 'application/json' };
   const ask = async (path: string, init: RequestInit) => {
@@ -106,7 +106,7 @@ function beginAsking(baseUrl: string): Pace {
   });
 }
 
-/** A router that acknowledges the book; it is killed and started again. */
+/** Runs a router that acknowledges the book. `begin` stops it, and `end` starts it again. */
 function runRouter({ stack }: ChaosBed, name: string) {
   const environment = {
     KAFKA_BROKERS: stack.addresses.kafkaBrokers,
@@ -126,7 +126,7 @@ function runRouter({ stack }: ChaosBed, name: string) {
   return { stop, begin };
 }
 
-/** A service answers nobody, and neither does another one of its kind; a part refuses every connection. */
+/** Freezes every process of a service, or makes a part refuse every connection. */
 function harmsOf(name: string, bed: ChaosBed, router: Pick<Fault, 'begin'>): Pick<Fault, 'begin'>[] {
   if (name === 'router') return [router];
   const processes = bed.stack.processes().filter((process) => process.name.replace(/-\d+$/, '') === name);
@@ -165,7 +165,7 @@ async function rehearse(
   return endedAfterMs === undefined ? [`${alert} did not end after ${name} was back`] : [];
 }
 
-/** No alert on a cause fires. */
+/** Waits until no alert on a cause fires. */
 async function untilQuiet(prometheus: Prometheus): Promise<void> {
   let left: string[] = [];
   const tookMs = await waitFor(
@@ -180,7 +180,7 @@ async function untilQuiet(prometheus: Prometheus): Promise<void> {
   if (tookMs === undefined) throw new Error(`with everything there, these alerts fire: ${left.join(', ')}`);
 }
 
-/** Every query of every rule and panel is taken by Prometheus, and those have results that can have some now. */
+/** Runs every query of every rule and panel. Returns those without a result that could have one now. */
 async function runQueries(prometheus: Prometheus, report: RehearsalOptions['report']): Promise<string[]> {
   const queries = listQueries();
   const empty: string[] = [];
@@ -192,7 +192,7 @@ async function runQueries(prometheus: Prometheus, report: RehearsalOptions['repo
   return empty.map((query) => `no result: ${query}`);
 }
 
-/** Asks until it is so; milliseconds since `fromMs`, or undefined where it is not in time. */
+/** Asks until it is so. Returns milliseconds since `fromMs`, or undefined if it is not so in time. */
 async function waitFor(isSo: () => Promise<boolean>, msMax: number, fromMs: number): Promise<number | undefined> {
   for (const deadline = performance.now() + msMax; performance.now() < deadline; await pause(500))
     if (await isSo()) return performance.now() - fromMs;

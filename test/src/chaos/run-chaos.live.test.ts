@@ -16,7 +16,7 @@ import {
 import { type ChaosBed, openBed } from './open-bed.js';
 import { runChaos } from './run-chaos.js';
 
-/** One of each sort, and everything at once. `npm run chaos` draws from all of them. */
+/** One fault of each sort, and everything at once. `npm run chaos` draws from all faults. */
 const handful = [
   'SIGKILL everything',
   'SIGSTOP, SIGCONT chain-watcher',
@@ -33,7 +33,7 @@ const ROUNDS = 2;
 
 let bed: ChaosBed;
 let make: ReturnType<typeof requestMaker>;
-/** Its connections take no part in the services'. */
+/** The test's own connections, apart from those of the services. */
 let postgres: Postgres;
 const wallet = () => new Wallet(Wallet.createRandom().privateKey);
 const makers: readonly [BaseWallet, BaseWallet] = [wallet(), wallet()];
@@ -61,7 +61,7 @@ afterAll(async () => {
   await bed?.stop();
 });
 
-/** A request of each endpoint; of POST and of cancellations in each form. */
+/** A request to each endpoint. POSTs and cancellations come in each form. */
 function requestsOf(open: readonly SignedItem[]): Readonly<Record<string, Asked>> {
   const [first, second, ...unknown] = [...open, make.order(maker), make.order(maker)] as [SignedItem, SignedItem];
   return {
@@ -121,10 +121,10 @@ async function answerNormally(): Promise<readonly string[]> {
 
 interface Outage {
   readonly what: string;
-  /** Answered with 200 all the same, whatever else is refused. */
+  /** Requests that are still answered with 200. */
   readonly works: readonly string[];
   readonly fails: readonly string[];
-  /** @returns ends it */
+  /** @returns a function that ends the outage */
   begin(): Promise<() => Promise<unknown> | unknown>;
 }
 
@@ -203,13 +203,13 @@ const outages: readonly Outage[] = [
   {
     what: 'the disk of Kafka is full',
     works: [...unstored, 'a list', 'info'],
-    // Kafka ends by it, and may be back with room before the last round.
+    // Kafka ends by the full disk, and may be back with room before the last round.
     fails: [],
     begin: () => fillDiskOf('Kafka'),
   },
 ];
 
-/** The part may end by it, and is started again with room. */
+/** The part may end by the full disk, and is then restarted with room. */
 async function fillDiskOf(part: string): Promise<() => void> {
   const pid = bed.pid(part);
   if (!canFillDisk(pid)) throw new Error('needs `prlimit` (util-linux), and the right to use it');
@@ -239,7 +239,7 @@ test.each(outages.map((outage) => [outage.what, outage] as const))(
     ).toEqual([]);
     await bed.ready();
     await eventually(answerNormally, []);
-    // What was cancelled stays so.
+    // Cancelled orders stay cancelled.
     const cancelled = rounds.flatMap(([, second], round) => {
       const { status } = answers.filter(({ what }) => what === 'a cancellation with its salt')[round] as Answer;
       return status === 200 && second !== undefined ? [second] : [];
@@ -253,13 +253,13 @@ test.each(outages.map((outage) => [outage.what, outage] as const))(
   600_000,
 );
 
-test('one fault after another, in a random order and under load: nothing answered is lost, invented or doubled, and each order is what the chain says', async () => {
+test('under load and random faults no order is lost, invented or doubled, and each is as the chain says', async () => {
   const lines: string[] = [];
   const { failure, findings, differences, held, told, tally } = await runChaos(bed, {
     seed: 1,
     minutes: 10,
     makers: 3,
-    // What comes whatever is answered must not overload a machine that runs other tests too.
+    // The load does not wait for answers, and must not overload a machine that runs other tests too.
     actionsPerSecond: 6,
     roundsMax: handful.length,
     holdMsMax: 1_500,

@@ -21,11 +21,11 @@ export interface ChaosOptions {
   /** No round begins after this time. */
   readonly minutes: number;
   readonly makers: number;
-  /** How much makers do; 16 by default. */
+  /** How many actions all makers begin per second, 16 by default. */
   readonly actionsPerSecond?: number;
   readonly isWanted?: (fault: Fault) => boolean;
   readonly roundsMax?: number;
-  /** Never two faults at once. */
+  /** True to have never two faults at once. */
   readonly oneAtATime?: boolean;
   readonly holdMsMax?: number;
   readonly report: (line: string) => void;
@@ -42,14 +42,14 @@ export interface Round {
 
 export interface ChaosResult {
   readonly rounds: readonly Round[];
-  /** What ended the run before its time; then nothing was compared. */
+  /** The error that ended the run early. Then nothing was compared. */
   readonly failure: string | undefined;
   readonly findings: readonly Finding[];
-  /** What rows and feed, compared with a replay, have otherwise. */
+  /** Differences of rows, feed, pairs, fills, accounts, streams and states from the log and the chain. */
   readonly differences: readonly string[];
-  /** How often an order became ACTIVE, or was so when a block was processed, and the chain allowed it. */
+  /** How often an order rightly became ACTIVE, or was rightly ACTIVE when a block was processed. */
   readonly held: number;
-  /** How often an order was withheld by a cap after a fact, and it was right. */
+  /** How often a cap had to withhold an order after a fact. */
   readonly capped: number;
   /** Changes that streams told. */
   readonly told: number;
@@ -59,11 +59,11 @@ export interface ChaosResult {
   readonly restarts: readonly string[];
 }
 
-/** Milliseconds until something works again; `order`: until a newly posted order was read on the chain. */
+/** Milliseconds until something works again. `order` lasts until a newly posted order was read on the chain. */
 type Recovered = Readonly<Record<'POST' | 'GET' | 'feed' | 'order', number>>;
 
 const RECOVERED_MS_MAX = 600_000;
-/** So many of the newest orders are looked at. */
+/** How many of the newest orders are looked at. */
 const NEW_ORDERS = 50;
 const POLL_MS = 20;
 const PAUSE_MS = [200, 2_500] as const;
@@ -71,9 +71,9 @@ const TWO_AT_ONCE_ONE_IN = 5;
 const STREAMED_MAKERS = 3;
 
 /**
- * Harms one part after another under load, each drawn by the seed. In the end it compares every answer that a maker got
- * with log, read model, feed and a replay, and the state of each order after each block with the chain. A service that
- * is not whole again within ten minutes after a fault, or a broken feed, ends the run.
+ * Harms one part after another under load, drawn by the seed. In the end compares every answer to a maker with log,
+ * read model, feed and a replay, and the state of each order after each block with the chain. Ends early if a service
+ * is not whole again within ten minutes after a fault, or if the feed is broken.
  */
 export async function runChaos(bed: ChaosBed, options: ChaosOptions): Promise<ChaosResult> {
   const { seed, minutes, isWanted = () => true, roundsMax = Number.POSITIVE_INFINITY, holdMsMax, report } = options;
@@ -121,7 +121,7 @@ export async function runChaos(bed: ChaosBed, options: ChaosOptions): Promise<Ch
   }
 }
 
-/** One fault or two. Each comes once, in a random order, before any comes again. */
+/** Deals one fault or two. Each comes once, in a random order, before any comes again. */
 function dealFrom(faults: readonly Fault[], chance: Chance, oneAtATime = false): () => readonly Fault[] {
   let left: Fault[] = [];
   const draw = () => {
@@ -219,7 +219,7 @@ async function compare({ stack, chain, ready }: ChaosBed, load: Load, feed: Foll
   });
   try {
     await ready();
-    // An order of a nonce ahead that ingress accepted with its clock an hour ahead is new for that long.
+    // An order with a nonce ahead stays new for an hour if ingress accepted it with its clock an hour ahead.
     const ahead = new Set(load.orders.flatMap(({ signed, wasAhead }) => (wasAhead ? signed.orderHash : [])));
     const unread = async () => {
       const rows = await postgres.query<{ hash: string }>(
@@ -233,7 +233,7 @@ async function compare({ stack, chain, ready }: ChaosBed, load: Load, feed: Foll
       () => [],
       ({ message }: Error) => [message],
     );
-    // No block, so that nothing is appended meanwhile.
+    // Stop the blocks, so that nothing is appended meanwhile.
     await chain.stop(load.orders.map(({ signed }) => signed.orderHash));
     await eventually(async () => Math.min(feed.block(), feed.bookBlock()), chain.head.header.number);
     let rows: string[] = [];

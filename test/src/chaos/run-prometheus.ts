@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { RuleGroup } from '@makerbook/deploy-checks';
 import { findFreePort, until } from '@makerbook/parts';
 
-/** An alert that fires, as Prometheus says it. */
+/** An alert that fires, as Prometheus reports it. */
 export interface Firing {
   readonly name: string;
   readonly runbook: string;
@@ -14,8 +14,8 @@ export type Prometheus = Awaited<ReturnType<typeof runPrometheus>>;
 
 /**
  * Runs the `prometheus` of the PATH on rules, against services on this machine.
- * @param targets `host:port` of each process, by the job that its scrapes are labelled with
- * @throws Error where there is none, or it refuses the rules
+ * @param targets `host:port` of each process, keyed by the job label of its scrapes
+ * @throws Error if there is no `prometheus`, or it refuses the rules
  */
 export async function runPrometheus(
   folder: string,
@@ -59,7 +59,7 @@ export async function runPrometheus(
   return {
     stop,
     firing: () => readFiring(url),
-    /** How many series an expression has now. @throws Error where Prometheus does not take it */
+    /** How many series an expression has now. @throws Error if Prometheus refuses the expression */
     count: (expr: string) => countSeries(url, expr),
   };
 }

@@ -4,7 +4,7 @@ import type { RuleGroup } from '@makerbook/deploy-checks';
 const WINDOW_SECONDS_MIN = 60;
 const seconds = { s: 1, m: 60, h: 3_600, d: 86_400 };
 
-/** The same rules with all times so many times shorter, but for windows below a minute. The names of records stay. */
+/** Divides all times of the rules by `faster`, but leaves no window below a minute. The names of records stay. */
 export function speedUpRules(groups: readonly RuleGroup[], faster: number): RuleGroup[] {
   const shorten = (text: string, secondsMin: number) =>
     text.replaceAll(

@@ -10,7 +10,7 @@ import type { Question } from './keep-blocks.js';
 export const KAIA_KAFKA = 'Kaia-Kafka';
 const TOPIC = 'chaos.klaytn.chaindatafetcher.en-0.blockgroup.v1';
 const TOPIC_PARTITIONS = 3;
-/** Blocks of several transactions have several segments. */
+/** So small that blocks of several transactions have several segments. */
 const SEGMENT_BYTES = 20_000;
 const USUAL_FAULTS = { lateMs: 20, gapOneIn: 40, repeatOneIn: 10, swapOneIn: 20 };
 
@@ -22,7 +22,7 @@ interface Folders {
 }
 type Keep = (part: Supervised) => void;
 
-/** The watchers' sources of blocks. @param topicSeed draws what the topic lacks and repeats; undefined: no topic */
+/** Starts the watchers' sources of blocks. @param topicSeed draws gaps and repeats; no topic if undefined */
 export async function startSources(
   folders: Folders,
   supervision: Supervision,
@@ -41,7 +41,7 @@ export async function startSources(
   return { ...chain, topic, settings };
 }
 
-/** A chain that makes no block by itself, with a node of the watchers' own: what harms it harms nobody else. */
+/** Starts a chain that makes no block by itself, and a node for the watchers alone. Its faults harm nobody else. */
 async function startChain({ data, logs }: Folders, supervision: Supervision, keep: Keep) {
   const port = await findFreePort();
   const harmedPort = await findFreePort();
@@ -55,7 +55,7 @@ async function startChain({ data, logs }: Folders, supervision: Supervision, kee
   return { rpcUrl: part.current().rpcUrl, harmed: () => part.current().harmed };
 }
 
-/** A Kafka of its own, where the node of Kaia writes late, with gaps, repeats and blocks out of order. */
+/** Starts a separate Kafka, where the node of Kaia writes late, with gaps, repeats and blocks out of order. */
 async function startTopic({ data, logs }: Folders, supervision: Supervision, keep: Keep, rpcUrl: string, seed: number) {
   const port = await findFreePort();
   const options = { dataDir: join(data, 'kaia-kafka'), port, logFile: join(logs, `${KAIA_KAFKA}.log`) };
@@ -77,7 +77,7 @@ async function startTopic({ data, logs }: Folders, supervision: Supervision, kee
   return { brokers, writer, close };
 }
 
-/** Asks a node some questions at once. @throws Error where it does not answer each of them */
+/** Asks a node some questions at once. @throws Error if it does not answer each of them */
 export async function askAll(rpcUrl: string, questions: readonly Question[]): Promise<unknown[]> {
   const response = await fetch(rpcUrl, {
     method: 'POST',

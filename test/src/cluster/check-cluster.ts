@@ -44,7 +44,7 @@ if (more.length > 0) refuseWords(`one profile is checked, and not \`${more.join(
 const root = findRoot();
 const folder = join(tmpdir(), `makerbook-cluster-${process.pid}`);
 const inFolder = (name: string) => join(folder, name);
-// kustomize takes a base by its way from the overlay alone.
+// kustomize takes a base only by its relative path from the overlay.
 const ways = join(root, '.local', `cluster-check-${process.pid}`);
 const places: Places = {
   overlay: relative(root, join(ways, 'overlay')),
@@ -69,7 +69,7 @@ add(() => {
 try {
   await check(plan);
 } catch (error) {
-  // What is taken away under it fails.
+  // While the check closes, work fails because its parts are gone.
   if (!isClosing()) throw error;
 } finally {
   await close();
@@ -88,7 +88,7 @@ async function check(plan: Plan): Promise<void> {
     faults.push(...needed);
     return;
   }
-  // The chart's small has none.
+  // The chart's small has no archive.
   const hasArchive = hasStorage && profile !== 'chart';
   const components = [...(hasArchive ? ['log-archive'] : []), ...(isProduction ? ['redis', 'postgres-cnpg'] : [])];
   const parts = await openClusterParts(folder, address);
@@ -106,7 +106,7 @@ async function check(plan: Plan): Promise<void> {
     if (status !== 0) faults.push(`${name}: ${stdout}${stderr}`);
   };
   add(() => step('uninstall', uninstall).then(() => expectNothingLeft(run)));
-  // It ends with 1 where an apply would change something.
+  // The diff ends with 1 if an apply would change something.
   const compare = async (when: string) => diff !== undefined && step(`diff ${when}`, diff);
   await step('install', withParts(install, inFolder('parts.json')));
   if (faults.length > 0) return;
@@ -120,11 +120,11 @@ async function check(plan: Plan): Promise<void> {
   await underLoad(loaded, 'release', () => step('release', plan.release), 0);
   await underLoad(loaded, 'roll back', () => step('roll back', plan.rollBack), 0);
   await compare('after the release and back');
-  // The one at which the gateway is asked is not drained.
+  // Do not drain the node by which the load reaches the gateway.
   const node = nodes.find((each) => each !== gateway.node);
   if (node !== undefined) {
     await step('two of each service', `REPLICAS=2\n${plan.scale}`);
-    // The primary of Postgres, where the cluster has it, moves.
+    // If the cluster runs Postgres, its primary moves, and requests may fail.
     const drain = () => step('drain', `NODE=${node}\n${plan.drain}`);
     await underLoad(loaded, `drain ${node}`, drain, isProduction ? Infinity : 0);
     await step('one of each service', `REPLICAS=1\n${plan.scale}`);
@@ -161,7 +161,7 @@ async function runAll({ run }: Loaded, commands: string): Promise<void> {
   if (status !== 0) faults.push(stderr);
 }
 
-/** Kafka loses its disks, and the log comes back from its archive and the rows. */
+/** Has Kafka lose its disks, and restores the log from its archive and the rows. */
 async function loseLog(
   load: PutOrders,
   step: Step,
@@ -184,14 +184,14 @@ async function loseLog(
   await verifyArchive();
 }
 
-/** The parts have their names before anything looks for them. */
+/** Adds the parts to the install, so that their names exist before anything looks for them. */
 function withParts(install: string, file: string): string {
   const namespace = install.split('\n').find((line) => line.includes('namespace.yaml'));
   if (namespace === undefined) throw new Error('the install makes no namespace');
   return install.replace(namespace, `${namespace}\nkubectl -n makerbook apply -f ${file}`);
 }
 
-/** Makers and a follower of the feed; the gateway is asked at the node of one of its pods, by TLS. */
+/** Starts makers and a follower of the feed. They reach the gateway at the node of one of its pods, by TLS. */
 async function startLoad(run: Run, { addresses }: ClusterParts) {
   const { stdout } = await run(
     `kubectl -n makerbook get pods -l app.kubernetes.io/name=gateway -o jsonpath='{.items[0].spec.nodeName} {.items[0].status.hostIP}'
@@ -205,7 +205,7 @@ async function startLoad(run: Run, { addresses }: ClusterParts) {
   return { load: await putOrdersOn(await openStack({ ownParts: false }), ROUNDS_PER_SECOND), gateway: { node, url } };
 }
 
-/** Whether policies are enforced: none lets ingress ask query. */
+/** Checks that network policies are enforced: none lets ingress reach query. */
 async function tryStranger(run: Run): Promise<void> {
   const ask = `fetch('http://query:8080/', { signal: AbortSignal.timeout(3000) }).then(() => 'answered', () => 'not answered')`;
   const { status, stdout, stderr } = await run(

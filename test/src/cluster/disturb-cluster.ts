@@ -7,7 +7,7 @@ import type { Run } from './run-commands.js';
 
 /** The kubelet writes a changed Secret into a pod within two minutes. */
 const SHOWN_WITHIN_MS = 180_000;
-/** A load without a failure for so long is answered again. */
+/** After this long without a failure, requests count as answered again. */
 const QUIET_MS = 10_000;
 const POLL_MS = 100;
 const GIVE_UP_MS = 180_000;
@@ -16,7 +16,7 @@ const GIVE_UP_MS = 180_000;
 export interface Loaded {
   readonly run: Run;
   readonly load: PutOrders;
-  /** What is wrong is added. */
+  /** Faults are added here. */
   readonly faults: string[];
 }
 
@@ -38,7 +38,7 @@ export async function underLoad(
 /** Kills a pod, and waits until as many as before are ready. */
 export async function killPod({ run, faults }: Loaded, pod: string): Promise<void> {
   const startMs = performance.now();
-  // The Deployment does not know yet that a pod is gone: its pods are counted.
+  // Count the pods, because the Deployment does not know yet that one is gone.
   const { status, stderr } = await run(
     `service=$(kubectl -n makerbook get ${pod} -o jsonpath='{.metadata.labels.app\\.kubernetes\\.io/name}')
      wanted=$(kubectl -n makerbook get deploy $service -o jsonpath='{.spec.replicas}')
@@ -56,7 +56,7 @@ export async function killPod({ run, faults }: Loaded, pod: string): Promise<voi
 
 /**
  * Ends a part, and waits until requests are answered again.
- * @param awayMaxMs how long they may not be: from the last POST that was answered before the first failure
+ * @param awayMaxMs how long requests may fail, counted from the last answered POST before the first failure
  */
 export async function endPart(
   { load, faults }: Loaded,

@@ -1,8 +1,8 @@
 const PRIMARY = `$(kubectl -n makerbook get pod -l cnpg.io/cluster=postgres,cnpg.io/instanceRole=primary -o name)`;
-/** Before the next one. */
+/** Run this before ending another primary. */
 export const waitForStandbys = 'kubectl -n makerbook wait --for=condition=Ready cluster/postgres --timeout=10m';
 
-/** How the primary of CloudNativePG ends, and how long requests may fail then (deploy/runbooks/operations.md). */
+/** Ways to end the primary of CloudNativePG, and how long requests may fail then (deploy/runbooks/operations.md). */
 export const endPrimary = {
   'kill of the primary of Postgres': {
     commands: `kubectl -n makerbook delete ${PRIMARY} --grace-period=0 --force`,

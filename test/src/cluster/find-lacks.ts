@@ -2,13 +2,13 @@ import type { Profile } from './plan-check.js';
 import type { Run } from './run-commands.js';
 
 const MINOR_MIN = 32;
-/** What the pods of `small` ask for, and a release, which starts the next ones beside them. */
+/** The cores that the pods of `small` ask for, with those of a release, whose pods start beside them. */
 export const CORES_MIN = 5;
 
 const POSTGRES = 'CloudNativePG';
-/** CloudNativePG refuses the nightly backups where it is missing. */
+/** Without it CloudNativePG refuses the nightly backups. */
 const SNAPSHOTS = 'volumesnapshots.snapshot.storage.k8s.io';
-/** What `production` has of each operator. */
+/** A resource of each operator that `production` uses. */
 const OPERATORS: Readonly<Record<string, string>> = {
   [POSTGRES]: 'clusters.postgresql.cnpg.io',
   Strimzi: 'kafkas.kafka.strimzi.io',
@@ -18,16 +18,16 @@ const OPERATORS: Readonly<Record<string, string>> = {
 };
 
 interface Lacks {
-  /** Why nothing can be checked. */
+  /** Lacks that prevent the whole check. */
   readonly needed: readonly string[];
-  /** What is not checked for that. */
+  /** Lacks that leave something unchecked. */
   readonly missing: readonly string[];
   readonly nodes: readonly string[];
-  /** Whether a claim gets a volume. */
+  /** True if a claim gets a volume. */
   readonly hasStorage: boolean;
 }
 
-/** What a cluster lacks, asked before anything is made in it. */
+/** Finds what a cluster lacks, before anything is made in it. */
 export async function findLacks(run: Run, profile: Profile): Promise<Lacks> {
   const ask = async (command: string): Promise<string | undefined> => {
     const { status, stdout } = await run(command);

@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream';
 import { findFreePorts, type Part, startAnvil, startKafka, startPostgres, startRedis } from '@makerbook/parts';
 import { describeParts } from '../containers/open-parts.js';
 
-/** The ports at which pods find each part by its name: those of the policies of `small`. */
+/** The ports at which pods find each part by its name. The policies of `small` allow these. */
 const PORTS = { kafka: 9092, postgres: 5432, redis: 6379, chain: 8551 } as const;
 
 interface Running {
@@ -19,8 +19,8 @@ interface Running {
 export type ClusterParts = Awaited<ReturnType<typeof openClusterParts>>;
 
 /**
- * Kafka, Postgres, Redis and a chain as processes of this machine, which pods reach at an address of it, and tests at
- * the loopback address.
+ * Starts Kafka, Postgres, Redis and a chain as processes of this machine. Pods reach them at an address of the machine,
+ * and tests at the loopback address.
  * @param folder for their data
  */
 export async function openClusterParts(folder: string, address: string) {

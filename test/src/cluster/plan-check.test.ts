@@ -5,8 +5,8 @@ import { chartImages, planCheck, profiles } from './plan-check.js';
 
 const places = { overlay: '/a', nextOverlay: '/b', chart: '/c', values: '/v', nextValues: '/w' };
 
-test.each(profiles)('%s: each command is found in its document, and each … has what belongs there', (profile) => {
-  // Their comments name what an operator fills in.
+test.each(profiles)('%s: each command is found in its document, and each … in it is filled in', (profile) => {
+  // Leave out the functions: their comments have a … for what an operator fills in.
   const { functions: _, ...plan } = planCheck(profile, places);
   expect(Object.values(plan).join('\n')).not.toContain('…');
   expect(plan.drain).toMatch(/^kubectl drain "\$NODE" [^$]*\nkubectl uncordon "\$NODE"\n$/);
@@ -25,7 +25,7 @@ testIfRenderer('the chart is given the images of the overlay', () => {
   expect(ours.map(({ spec }) => spec.containers[0]?.image)).toContain(`${registry}/ingress:${tag}`);
 });
 
-testIfRenderer('small and a release of it fit into the cores that are asked for', () => {
+testIfRenderer('small fits into the required cores, even during a release', () => {
   const atOnce = manifests.filter(({ kind }) => kind === 'Deployment' || kind === 'Job');
   const cores = readPods(atOnce).map(({ owner, spec }) => {
     const own = manifests.find((manifest) => nameOf(manifest) === owner)?.spec ?? {};
@@ -38,7 +38,7 @@ testIfRenderer('small and a release of it fit into the cores that are asked for'
   expect(sum).toBeLessThanOrEqual(CORES_MIN);
 });
 
-test('what the cluster lacks is told before anything is made, and a namespace that is there is left alone', async () => {
+test('what the cluster lacks is listed, and a cluster with the namespace already in it is refused', async () => {
   const answers: Record<string, string> = {
     'kubectl version -o json': '{"serverVersion":{"minor":"36"}}',
     'kubectl get namespace makerbook --ignore-not-found -o name': 'namespace/makerbook\n',

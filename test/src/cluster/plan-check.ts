@@ -3,7 +3,7 @@ import { readText } from '@makerbook/deploy-checks';
 export const profiles = ['small', 'production', 'chart'] as const;
 export type Profile = (typeof profiles)[number];
 
-/** Where the check keeps what an operator would have: overlays, the chart, values. */
+/** Where the check keeps the files that an operator would have: overlays, the chart, values. */
 export interface Places {
   /** The overlay as it is installed, and the one of the next release. */
   readonly overlay: string;
@@ -13,7 +13,7 @@ export interface Places {
   readonly nextValues: string;
 }
 
-/** Commands of the documents, as a shell takes them. */
+/** Commands from the documents, ready for a shell. */
 export interface Plan {
   readonly install: string;
   readonly release: string;
@@ -21,13 +21,13 @@ export interface Plan {
   /** Prints what an apply of the installed release would change. Undefined: Helm has no such command. */
   readonly diff: string | undefined;
   readonly uninstall: string;
-  /** To `REPLICAS` of each service. */
+  /** Scales each service to `REPLICAS`. */
   readonly scale: string;
-  /** Of the node `NODE`. */
+  /** Drains the node `NODE`. */
   readonly drain: string;
-  /** Gives the gateway another certificate, and the watcher its node anew, from files that variables name. */
+  /** Gives the gateway another certificate and the watcher its node again, from files that variables name. */
   readonly renew: string;
-  /** Stops the services, appends the archive to an empty log, and completes that from the rows. */
+  /** Stops the services, appends the archive to an empty log, and completes the log from the rows. */
   readonly stop: string;
   readonly restore: string;
   /** Waits until an empty Postgres has its tables. */
@@ -43,13 +43,13 @@ export interface Plan {
 const OVERLAY = 'deploy/k8s/overlays/small';
 const README = 'deploy/k8s/README.md';
 const OPERATIONS = 'deploy/runbooks/operations.md';
-/** Nobody's: it places nothing. */
+/** A maker that places nothing. */
 const MAKER = `0x${'1'.repeat(40)}`;
-/** Of one replica each in `small`. */
+/** Services that have one replica each in `small`. */
 const DOUBLED = 'deploy/ingress deploy/query deploy/feed deploy/projector';
 const CHART = 'oci://registry.example.com/charts/makerbook';
 
-/** What the check runs on a cluster, out of the documents. @throws where a document lacks such a command */
+/** Collects from the documents the commands that the check runs. @throws if a document lacks such a command */
 export function planCheck(profile: Profile, places: Places): Plan {
   const small = fenceWith(README, 'make-secrets.sh small');
   const wait = lineOf(small, 'rollout status');
@@ -86,7 +86,7 @@ export function planCheck(profile: Profile, places: Places): Plan {
   };
 }
 
-/** What happens after the install, whatever the profile. */
+/** The commands for after the install, whatever the profile. */
 function planLife(wait: string) {
   const restored = fenceWith(OPERATIONS, '--for=delete');
   return {
@@ -120,10 +120,10 @@ function planLife(wait: string) {
   };
 }
 
-/** The chart's values of the images `<images>/<service>:<tag>`: its registry is what stands before their names. */
+/** The chart's values for images `<images>/<service>:<tag>`. Its registry is the part before the service. */
 export const chartImages = (images: string, tag: string) => ({ registry: images, tag });
 
-/** The commands of the only fence of a document that has the words. */
+/** The commands in the only fence of a document that contains the words. */
 function fenceWith(document: string, words: string): string {
   const fences = [...readText(document).matchAll(/^( *)```sh .*\n((?:.*\n)*?)\1```$/gm)].map(
     ([, indent = '', commands = '']) => commands.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
@@ -134,7 +134,7 @@ function fenceWith(document: string, words: string): string {
   return found;
 }
 
-/** The first command within a sentence of a document that has the words. */
+/** The first command within a sentence of a document that contains the words. */
 function inlineOf(document: string, words: string): string {
   const commands = [...readText(document).matchAll(/`(kubectl [^`\n]+)`/g)].map(([, command = '']) => command);
   return lineOf(commands.join('\n'), words);
@@ -146,10 +146,10 @@ function lineOf(commands: string, words: string): string {
   return line;
 }
 
-/** What stands before a command as `NAME=…` is given by the environment. */
+/** Drops each `NAME=…` before a command, because the environment gives these. */
 const withoutVariables = (line: string): string => line.replace(/^(?:[A-Z_]+=\S*… )+/, '');
 
-/** Puts a value in the place of each `…`. */
+/** Replaces each `…` by a value. */
 function fillIn(commands: string, ...values: readonly string[]): string {
   const parts = commands.split('…');
   if (parts.length !== values.length + 1) throw new Error(`not ${values.length} values are left out in ${commands}`);

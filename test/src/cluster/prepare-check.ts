@@ -11,7 +11,7 @@ const RPC_URL = 'http://chain:8551';
 const SERVICES = ['ingress', 'query', 'feed', 'chain-watcher', 'projector', 'operator'];
 
 export interface Prepared {
-  /** Variables of the commands. */
+  /** Variables for the commands. */
   readonly variables: Readonly<Record<string, string>>;
   /** The gateway's certificate after the renewal. */
   readonly nextCertFile: string;
@@ -19,14 +19,14 @@ export interface Prepared {
 
 export interface Preparation {
   readonly root: string;
-  /** For certificates, keys and values. */
+  /** The folder for certificates, keys and values. */
   readonly folder: string;
-  /** Of the overlays. */
+  /** The folder for the overlays. */
   readonly ways: string;
   readonly places: Places;
   readonly images: string;
   readonly tag: string;
-  /** Folders of `deploy/k8s/components`, which the overlay has beside those of `small`. */
+  /** Folders of `deploy/k8s/components` that the overlay has beside those of `small`. */
   readonly components: readonly string[];
 }
 
@@ -46,7 +46,7 @@ export async function prepareCheck(of: Preparation, run: Run, { environment }: C
   const { CHAIN_ID, SERVICE_NAME, LIMIT_ORDER_PROTOCOL_ADDRESS, MULTICALL_ADDRESS, NAVIGATOR_ADDRESS } = environment;
   const contracts = { LIMIT_ORDER_PROTOCOL_ADDRESS, MULTICALL_ADDRESS, NAVIGATOR_ADDRESS };
   const settings = { CHAIN_ID, SERVICE_NAME, ...contracts, PARTITIONS };
-  // Any other value of a setting rolls all services out.
+  // Changing a setting rolls out all services.
   const nextSettings = { ...settings, HISTORY_DAYS: '31' };
   writeOverlay(of, join(ways, 'overlay'), settings);
   writeOverlay(of, join(ways, 'next'), nextSettings);
@@ -69,7 +69,7 @@ export async function prepareCheck(of: Preparation, run: Run, { environment }: C
   return { variables, nextCertFile: next.certFile };
 }
 
-/** `small` with more components, and orders are taken again as soon as the log is restored. */
+/** Writes an overlay: `small` with more components. Orders are taken again as soon as the log is restored. */
 function writeOverlay(
   { root, images, tag, components }: Preparation,
   at: string,
@@ -103,7 +103,7 @@ function writeOverlay(
 }
 
 const API = 'kustomize.config.k8s.io';
-/** As in the README's command that installs CloudNativePG. */
+/** The namespace is that of the README's command that installs CloudNativePG. */
 const NAMESPACE_OF_OPERATOR = '[{ "op": "add", "path": "/data/postgresOperator", "value": "cnpg-system" }]';
 
 const write = (at: string, kustomization: object) =>

@@ -8,7 +8,7 @@ export interface Ran {
   readonly stderr: string;
 }
 
-/** Runs commands in one shell, which ends at the first that fails. */
+/** Runs commands in one shell, which ends at the first failure. */
 export type Run = (commands: string) => Promise<Ran>;
 
 /** @param before shell functions that the commands may call */

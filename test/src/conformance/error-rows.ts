@@ -19,15 +19,15 @@ import {
 } from '../kit/make-requests.js';
 import type { RawAnswer } from '../kit/raw-http.js';
 
-/** What rows make their requests with. */
+/** The parts that rows make their requests with. */
 export interface Bed {
   readonly make: RequestMaker;
   readonly makers: Makers;
-  /** Each request comes from a client address of its own, unless one is given. */
+  /** Each request comes from its own client address unless one is given. */
   send(asked: Asked, client?: string): Promise<RawAnswer>;
 }
 
-/** All but the last two are on the whitelist. */
+/** All except the last two are on the whitelist. */
 export interface Makers {
   readonly maker: BaseWallet;
   /** Spends its budget. */
@@ -36,13 +36,13 @@ export interface Makers {
   readonly keeper: BaseWallet;
   /** Has cancelled all its orders on the chain. */
   readonly canceller: BaseWallet;
-  /** Has code too, which accepts no signature. */
+  /** Has a key, and code that accepts no signature. */
   readonly contract: BaseWallet;
   readonly removed: BaseWallet;
   readonly stranger: Wallet;
 }
 
-/** Limits of the stack, low enough to be reached by a few requests. */
+/** Limits of the stack, low enough for a few requests to reach. */
 export const limits = {
   ordersPerPost: 60,
   burst: 50,
@@ -55,39 +55,39 @@ export const BODY_BYTES_MAX = 262_144;
 
 /** How a refusal is provoked, and what it names. */
 export interface ErrorRow {
-  /** Its id in OpenAPI; `any` where it is not known yet which is meant. */
+  /** The operation's id in OpenAPI; `any` if the operation is not known yet. */
   readonly operation: OperationId | 'any';
   readonly code: string;
   readonly when: string;
-  /** Prepares, and makes the request that is refused; or hands back its answer, where it is one of many. */
+  /** Prepares and makes the refused request, or returns its answer if it is one of many. */
   readonly ask: (bed: Bed) => Asked | Promise<Asked | RawAnswer>;
-  /** The address that the request comes from, where it matters. */
+  /** The address that the request comes from, if it matters. */
   readonly client?: string;
-  /** The item that is named; `some` where time decides which. */
+  /** The index of the named item; `some` if timing decides which. */
   readonly index?: number | 'some';
   readonly pointers?: readonly string[];
   readonly headers?: Readonly<Record<string, RegExp>>;
-  /** Whether it says what counts, since when. */
+  /** True if the refusal says what counts, and since when. */
   readonly saysWhatCounts?: true;
 }
 
 type Ask = ErrorRow['ask'];
 type Details = Omit<ErrorRow, 'operation' | 'code' | 'when' | 'ask'>;
 type Item = Record<string, unknown> & { readonly order: Record<string, unknown> };
-/** Rows of one operation, by their codes. */
+/** Rows of one operation, keyed by code. */
 type Cases = Readonly<Record<string, readonly (readonly [when: string, ask: Ask, details?: Details])[]>>;
 
 const rowsOf = (operation: ErrorRow['operation'], ...cases: readonly Cases[]): ErrorRow[] =>
   cases
     .flatMap((byCode) => Object.entries(byCode))
     .flatMap(([code, rows]) => rows.map(([when, ask, details]) => ({ operation, code, when, ask, ...details })));
-/** Of the log of a local stack. */
+/** The number of partitions of a local stack's log. */
 const PARTITIONS = 12;
 
 const at = (...pointers: string[]): Details => ({ pointers });
 const retryAfter = { 'retry-after': /^[1-9][0-9]*$/ };
 
-/** A request of the n-th client address, whose limit the same request has spent. */
+/** A request of the n-th client address, after the same request has spent its limit. */
 function spent(n: number, asked: Asked): Cases[string][number] {
   const client = `203.0.113.${n}`;
   const spend: Ask = async ({ send }) => {
@@ -102,7 +102,7 @@ const contentTo =
   (method: string, target: string): Content =>
   (body, headers = json) => ({ method, target, headers, body });
 
-/** What each operation with a body refuses. @param wrong JSON of another type than its body has */
+/** The refusals of each operation with a body. @param wrong JSON of another type than its body has */
 const bodyCases = (n: number, content: Content, wrong: '[]' | '{}'): Cases => ({
   invalid_request: [
     ['the body is no JSON', () => content('{')],
@@ -118,7 +118,7 @@ const bodyCases = (n: number, content: Content, wrong: '[]' | '{}'): Cases => ({
 
 const post = contentTo('POST', ORDERS_PATH);
 
-/** A good item, and behind it one that is changed after it was signed. */
+/** A good item, followed by one that is changed after it was signed. */
 const spoilt =
   (change: (item: Item) => unknown): Ask =>
   ({ make, makers }) => {
@@ -132,7 +132,7 @@ const withOrder = (change: Record<string, unknown>) =>
   spoilt((item) => ({ ...item, order: { ...item.order, ...change } }));
 const wrongAt = (pointer: string): Details => ({ index: 1, pointers: [`/1${pointer}`] });
 
-/** A good item, and behind it one with other terms, signed as they are. */
+/** A good item, followed by one with other terms and a valid signature of those. */
 const signedWith =
   (change: (order: OrderTerms, makers: Makers) => Partial<OrderTerms>, of: keyof Makers = 'maker'): Ask =>
   ({ make, makers }) => {
@@ -291,7 +291,7 @@ const reads: Record<'listOrders' | 'readAccount' | 'findOrder' | 'readHistory' |
   streamOrders: ({ make, makers }, maker = makers.maker, issuedAt) => make.stream(maker, issuedAt),
 };
 
-/** What each operation refuses that is read with a signature. @param path answers the n-th client address with 400 */
+/** The refusals of each operation that needs a signed read. @param path answers the n-th client address with 400 */
 function readCases(n: number, path: string, read: Read, first: Partial<Asked> = {}): Cases {
   const signedAs =
     (signature: string): Ask =>
@@ -338,7 +338,7 @@ const readWith =
   (bed) =>
     withParameters(read(bed), change);
 
-/** A cursor of some log and partition: the maker's, unless it is the next one. */
+/** A cursor of another log. Its partition is the maker's, or the one this many after it. */
 const cursorOf = ({ makers }: Bed, next = 0) =>
   `${(partitionOf(makers.maker.address.toLowerCase(), PARTITIONS) + next) % PARTITIONS}:0badf00d:1`;
 const ofNextPartition =
@@ -366,7 +366,7 @@ const listing = rowsOf('listOrders', readCases(2, ORDERS_PATH, reads.listOrders)
     [
       'the budget of the maker is spent',
       async (bed) => {
-        // It fills again all the time: more lists than it holds, at once.
+        // The budget refills all the time, so send more lists at once than it holds.
         const lists = Array.from({ length: 3 * limits.listBurst }, () => bed.make.list(bed.makers.keeper));
         const answers = await Promise.all(lists.map((list) => bed.send(list)));
         return answers.find(({ status }) => status !== 200) ?? reads.listOrders(bed);
@@ -446,7 +446,7 @@ const streaming = rowsOf('streamOrders', streamCases, {
 const hash = (n: number) => toBeHex(n, 32);
 const someSignature = `0x${'11'.repeat(64)}1b`;
 const pairs = (count: number) => Array.from({ length: count }, (_, n) => [hash(n + 1), someSignature] as const);
-/** Two orders, of which the second is cancelled by a stranger. */
+/** Cancels two orders. A stranger signs for the second. */
 const cancelledByStranger = async (bed: Bed, of: keyof Makers = 'keeper'): Promise<Asked> => {
   const { make, makers } = bed;
   const [first, second] = [await placed(bed, makers.keeper), await placed(bed, makers[of])];
@@ -488,7 +488,7 @@ const cancellingByQuery = rowsOf('cancelOrders', {
 
 const cancellations = contentTo('POST', CANCELLATIONS_PATH);
 const someItem = { orderHash: hash(1), signature: someSignature };
-/** A good item, and behind it one that is changed. */
+/** A good item, followed by one that is changed. */
 const withItem =
   (change: Record<string, unknown>): Ask =>
   () =>
@@ -552,14 +552,14 @@ const replaceWith =
     const { body } = make.replace([make.order(makers.maker)], [make.order(makers.maker)], makers.maker);
     return replacements(JSON.stringify({ ...JSON.parse(String(body)), ...change }));
   };
-/** An open order of the maker, in whose place one with other terms is to come. */
+/** Replaces an open order of the maker by one with other terms. */
 const inPlaceOfOpen =
   (change: () => Partial<OrderTerms>, of: keyof Makers = 'maker', gone: Partial<OrderTerms> = {}): Ask =>
   async (bed) => {
     const maker = bed.makers[of];
     return bed.make.replace([await placed(bed, maker, gone)], [bed.make.order(maker, change())], maker);
   };
-/** What POST refuses before it looks at what is open. */
+/** The refusals that POST gives before it looks at open orders. */
 const inStead = placing
   .filter(({ when }) =>
     [
@@ -677,7 +677,7 @@ const exits = [
   ['setFillCap', 'fill-cap', 'issuedAtMs'],
 ] as const satisfies readonly (readonly [OperationId, ExitKind, string])[];
 
-/** What a maker says of all its orders: of one who has none. */
+/** Instructions for all of a maker's orders, from a maker that has none. */
 const exitRows = exits.flatMap(([operation, kind, time], n): ErrorRow[] => {
   const saying =
     (more: object, of: keyof Makers = 'canceller', by = of): Ask =>
@@ -739,7 +739,7 @@ const reading = Object.entries(documents).flatMap(([operation, target], n) =>
   rowsOf(operation as keyof typeof documents, { rate_limited: [spent(6 + n, read(target)())] }),
 );
 
-/** What is read of the book. */
+/** The operations that read the book. */
 const [sold, paid] = [`0x${'1a'.repeat(20)}`, `0x${'2b'.repeat(20)}`];
 const quotePath = `/v0alpha/book/quote?tokenIn=${paid}&tokenOut=${sold}`;
 const book = {
@@ -755,7 +755,7 @@ const withMore = (target: string) => read(`${target}${target.includes('?') ? '&'
 const ofBook = Object.entries(book).flatMap(([operation, target], n) =>
   rowsOf(operation as keyof typeof book, {
     invalid_request: [['a parameter is unknown', withMore(target), at('/more')]],
-    // A refusal costs as much, and begins no stream.
+    // Spend the limit on refusals: they cost as much, and begin no stream.
     rate_limited: [spent(40 + n, withMore(target)())],
   }),
 );
@@ -818,7 +818,7 @@ const bookRows = [
   }),
 ];
 
-/** A request of each operation that is answered with 200, or would be if its orders were there. */
+/** A request of each operation that gets a 200, or would get one if its orders existed. */
 export const goodRequests: Readonly<Record<OperationId, (bed: Bed) => Asked>> = {
   ...reads,
   placeOrders: ({ make, makers }) => make.post([make.order(makers.maker)]),
@@ -923,7 +923,7 @@ export const errorRows: readonly ErrorRow[] = [
 const ofRequests = 'services/ingress/src/cancel-orders.test.ts';
 const ofReads = 'test/src/end-to-end/test-reads.ts';
 
-/** Where a part has to break first, or more is looked at than the answer. By file and title of the test. */
+/** Refusals that another test proves, because a part has to break first or more than the answer is checked. */
 export const provenElsewhere: Readonly<Record<string, readonly [file: string, title: string]>> = {
   remaining_changed: [
     'test/src/end-to-end/test-replacements.ts',
@@ -933,7 +933,7 @@ export const provenElsewhere: Readonly<Record<string, readonly [file: string, ti
   'too_many_orders of cancelOrdersByPost': [ofRequests, 'are refused where Postgres says %j, and nothing is cancelled'],
   internal: ['shared/http/src/serve-api.live.test.ts', 'a bug is 500 without details of the error'],
   unauthorized: ['services/feed/src/feed.live.test.ts', 'a named reader alone may read, where the operator names some'],
-  'gone of streamBook': ['services/feed/src/feed.live.test.ts', 'begin anew where what it lacks is gone'],
+  'gone of streamBook': ['services/feed/src/feed.live.test.ts', 'start over where what it lacks is gone'],
   'gone of streamFills': [
     'services/feed/src/live-fills.test.ts',
     'a cursor holds where all fills of a partition are deleted since',
@@ -941,5 +941,5 @@ export const provenElsewhere: Readonly<Record<string, readonly [file: string, ti
   'gone of findOrder': [ofReads, 'an order whose history is pruned is gone'],
   'rate_limited of any': ['shared/http/src/serve-api.live.test.ts', 'a client address has so many connections'],
   'request_timeout of any': ['test/src/abuse/test-hostile-requests.ts', 'slow heads and bodies are let go after 10 s'],
-  unavailable: ['test/src/conformance/test-errors.ts', 'every operation is unavailable while its service is away'],
+  unavailable: ['test/src/conformance/test-errors.ts', 'every operation is unavailable while its service is down'],
 };

@@ -1,4 +1,4 @@
-/** A part of a JSON schema, as OpenAPI has it. */
+/** A part of a JSON schema, as in OpenAPI. */
 export interface Schema {
   readonly $ref?: string;
   readonly type?: string;
@@ -30,20 +30,20 @@ export interface OpenApi {
 
 /** A field of a request, with its operation. */
 export interface Field {
-  /** `post /v0alpha/limit-orders/heartbeat body /cancelAt`. */
+  /** For example `post /v0alpha/limit-orders/heartbeat body /cancelAt`. */
   readonly name: string;
   readonly method: string;
   readonly path: string;
   readonly operation: Operation;
   readonly in: 'body' | Parameter['in'];
-  /** As a refusal names it. */
+  /** The field's name in a refusal. */
   readonly pointer: string;
   readonly schema: Schema;
-  /** The preference of the header `Prefer` that it is. */
+  /** The name of the preference, if the field is one in the header `Prefer`. */
   readonly preference?: string;
 }
 
-/** Every field of every request: of bodies at any depth, with the first item standing for all of a list. */
+/** Every field of every request, in bodies at any depth. The first item of a list stands for all. */
 export function fieldsOf(document: OpenApi): Field[] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).flatMap(([method, operation]) => {
@@ -83,7 +83,7 @@ function leavesOf(document: OpenApi, part: Schema, pointer = ''): [string, Schem
     : fields.flatMap(([name, field]) => leavesOf(document, field, `${pointer}/${name}`));
 }
 
-/** Times that a refusal of another kind bounds: of an order any uint256, and of a signed GET 403 `request_expired`. */
+/** Times with another kind of bound: an order's may be any uint256, and a signed GET gets 403 `request_expired`. */
 const isFree = ({ in: place, pointer }: Field) =>
   pointer.endsWith('/expiresAt') || (place === 'query' && pointer === '/issuedAt');
 

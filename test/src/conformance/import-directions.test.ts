@@ -8,7 +8,7 @@ const root = findRoot();
 interface Source {
   /** Path from the root, with forward slashes. */
   readonly path: string;
-  /** The workspace that it stands in: `shared/kafka`. */
+  /** The workspace that it is in: `shared/kafka`. */
   readonly workspace: string;
   readonly isTest: boolean;
   readonly text: string;
@@ -43,7 +43,7 @@ function listSources(folder: string): string[] {
     .map((entry) => join(entry.parentPath, entry.name));
 }
 
-/** `@makerbook/kafka` → `shared/kafka`; undefined for what is not ours. */
+/** `@makerbook/kafka` → `shared/kafka`; undefined for packages that are not ours. */
 function workspaceOf(specifier: string): string | undefined {
   return nameOf.get(specifier.split('/').slice(0, 2).join('/'));
 }
@@ -66,7 +66,7 @@ describe('the direction of imports', () => {
     ['services', ['shared', 'contracts']],
     // The client for makers knows nothing of the server.
     ['shared/client', ['contracts']],
-  ])('%s imports of ours %j alone', (from, allowed) => {
+  ])('%s imports only %j of our code', (from, allowed) => {
     const wrong = production.flatMap(({ path, workspace, imports }) =>
       imports.flatMap((specifier) => {
         const target = workspaceOf(specifier);
@@ -78,8 +78,8 @@ describe('the direction of imports', () => {
     expect(wrong).toEqual([]);
   });
 
-  test('what an image holds imports no testing folder: it holds none', () => {
-    // A generator of committed files runs in the repository alone.
+  test('code in an image imports no testing folder, because the image has none', () => {
+    // A generator of committed files runs only in the repository.
     const shipped = production.filter(({ path }) => !/^deploy|\/generate[^/]*\.ts$/.test(path));
     const importing = shipped.flatMap(({ path, imports }) =>
       imports.filter((specifier) => /\/testing(\/|$)/.test(specifier)).map((specifier) => `${path} → ${specifier}`),
@@ -87,7 +87,7 @@ describe('the direction of imports', () => {
     expect(importing).toEqual([]);
   });
 
-  test('the domain imports contracts alone: no package, no Node module, no clock, no chance', () => {
+  test('the domain imports only contracts: no package, no Node module, no clock, no randomness', () => {
     const domain = production.filter(({ workspace }) => workspace === 'shared/domain');
     expect(domain.length).toBeGreaterThan(4);
     for (const { path, imports, text } of domain) {
@@ -110,12 +110,12 @@ describe('the direction of imports', () => {
     ['secp256k1/bindings.js', ['shared/signatures']],
     ['koffi', ['shared/signatures']],
     ['ethers', ['shared/client', 'services/query', 'services/operator', 'deploy/local']],
-  ])('%s is imported in %j alone', (module, allowed) => {
+  ])('%s is imported only in %j', (module, allowed) => {
     const users = production.filter(({ imports }) => imports.includes(module)).map(({ workspace }) => workspace);
     expect([...new Set(users)].filter((workspace) => !allowed.includes(workspace))).toEqual([]);
   });
 
-  test('each statement stands in the store of the service that uses it, or in shared/postgres', () => {
+  test('each SQL statement is in the store of a service or in shared/postgres', () => {
     const statement =
       /['`]\s*(with \w+ as|select |insert into|update \w+ set|delete from|lock table|alter table|drop schema)/;
     const places = production.filter(({ text }) => statement.test(text)).map(({ path }) => path);
@@ -123,14 +123,14 @@ describe('the direction of imports', () => {
     expect(places.filter(isElsewhere)).toEqual([]);
   });
 
-  test('the Kafka library is imported by its public entry alone', () => {
+  test('the Kafka library is imported only by its public entry', () => {
     const specifiers = sources.flatMap(({ imports }) => imports).filter((name) => name.startsWith('@platformatic/'));
     expect(new Set(specifiers)).toEqual(new Set(['@platformatic/kafka']));
     const kafka = sources.filter(({ workspace }) => workspace === 'shared/kafka');
     expect(kafka.filter(({ text }) => text.includes('createRequire')).map(({ path }) => path)).toEqual([]);
   });
 
-  test('a program that is started by the name of its file is there', () => {
+  test('every program that is started by its file name exists', () => {
     const named = sources.flatMap(({ path, text }) =>
       [...text.matchAll(/new URL\('((?!\S*dist\/)[^']+)\.js', import\.meta\.url\)/g)].map(([, name = '']) => {
         return join(path, '..', `${name}.ts`);
@@ -140,7 +140,7 @@ describe('the direction of imports', () => {
     expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([]);
   });
 
-  test('the environment is read in env.ts and main.ts alone', () => {
+  test('the environment is read only in env.ts and main.ts', () => {
     const readers = production.filter(
       ({ text, workspace }) => text.includes('process.env') && /^(services|shared|contracts)/.test(workspace),
     );
@@ -169,7 +169,7 @@ describe('the direction of imports', () => {
     expect(undeclared).toEqual([]);
   });
 
-  test('each invariant of ARCHITECTURE names its file, and a test', () => {
+  test('each invariant of ARCHITECTURE names its file and a test, and both exist', () => {
     const text = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8');
     const invariants =
       text

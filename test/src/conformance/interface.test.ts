@@ -7,7 +7,7 @@ import { findRoot } from './find-root.js';
 const root = findRoot();
 const text = readFileSync(join(root, 'contracts/http/README.md'), 'utf8');
 
-test('the limits are those of the settings, and of the example of /info', async () => {
+test('the limits in the guide are those of the settings and of the example of /info', async () => {
   const fallbacks = new Map<string, string | undefined>();
   for (const [service, name] of [
     ['ingress', 'ingressSettings'],

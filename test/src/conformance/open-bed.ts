@@ -9,7 +9,7 @@ import { type Bed, limits } from './error-rows.js';
 
 const ANSWER_MS_MAX = 120_000;
 
-/** Limits that a few requests reach. With a second proxy to be trusted, a request names its client itself. */
+/** Limits that a few requests reach. With a second trusted proxy a request names its client itself. */
 const settings = {
   TRUSTED_PROXY_HOPS: '2',
   GATEWAY_REQUESTS_MAX: '100000000',
@@ -26,7 +26,7 @@ const settings = {
   WALLET_TIMEOUT_MS: '60000',
 };
 
-/** A stack, with makers of every standing. */
+/** A stack with makers of every kind. */
 export interface OpenBed extends Bed {
   readonly stack: OpenStack;
   stop(): Promise<void>;
@@ -77,7 +77,7 @@ function sender({ hostname, port }: URL): Bed['send'] {
   };
 }
 
-/** The maker's nonce is read once it has an order; then it cancels all of them on the chain. */
+/** Places an order, so that the maker's nonce is read, and then cancels all of its orders on the chain. */
 async function raiseNonce(
   stack: OpenStack,
   maker: BaseWallet,
@@ -99,7 +99,7 @@ async function raiseNonce(
   }
 }
 
-/** From now on the account has code that reverts: it accepts no signature but those of its key. */
+/** Gives the account code that reverts. From now on it accepts only signatures by its key. */
 async function giveCode({ addresses }: OpenStack, { address }: BaseWallet): Promise<void> {
   const provider = new JsonRpcProvider(addresses.rpcUrl);
   await provider.send('anvil_setCode', [address, '0x5f5ffd']);

@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => opened?.stop());
 
-// One after the other, on one stack.
+// These run one after another on one stack.
 describe('the rows of errors', testCompleteness);
 describe('errors', () => testErrors(bed));
 describe('units', () => testUnits(bed));

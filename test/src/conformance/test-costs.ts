@@ -6,7 +6,7 @@ import { CANCELLATIONS_PATH, json, nowSeconds } from '../kit/make-requests.js';
 import { limits } from './error-rows.js';
 import { codeOf, type OpenBed } from './open-bed.js';
 
-/** What others send, and what it costs a maker. @param bed whose budgets hold little */
+/** Tests what the requests of others cost a maker. @param bed has small budgets */
 export function testCosts(bed: () => OpenBed): void {
   test('a maker posts as before while others repeat its orders, which are known or have expired', async () => {
     const { stack, make, send } = bed();
@@ -22,7 +22,7 @@ export function testCosts(bed: () => OpenBed): void {
         for (const orders of [known, [expired], [...known, ...known]]) codes.add(codeOf(await send(make.post(orders))));
       }
     });
-    // All that its budget holds, one after the other.
+    // Spend all that the maker's budget holds, one order at a time.
     const own: string[] = [];
     try {
       for (let count = known.length; count < limits.openOrders; count += 1) {
@@ -44,7 +44,7 @@ export function testCosts(bed: () => OpenBed): void {
       return { orderHash: order.orderHash, signature: toBeHex(n + 1, 66) };
     });
     const body = JSON.stringify(junk);
-    /** What is left of the limit of the address before the calls of the request. */
+    /** What is left of the address's limit before the request's own calls. */
     const leftAt = async (client: string, text: string, code: string) => {
       const answer = await send({ method: 'POST', target: CANCELLATIONS_PATH, headers: json, body: text }, client);
       expect(codeOf(answer)).toBe(code);

@@ -10,7 +10,7 @@ import { BODY_BYTES_MAX, type ErrorRow, errorRows, goodRequests, limits, provenE
 import { findRoot } from './find-root.js';
 import { codeOf, type OpenBed } from './open-bed.js';
 
-/** Status of each code, and whether it is worth a retry: as the interface has them, and not as the code has. */
+/** Status of each code, and whether it is worth a retry. Taken from the interface and not from the source code. */
 const codes: Readonly<Record<string, readonly [status: number, isRetryable: boolean]>> = {
   invalid_request: [400, false],
   too_many_orders: [400, false],
@@ -40,7 +40,7 @@ const codes: Readonly<Record<string, readonly [status: number, isRetryable: bool
   unavailable: [503, true],
 };
 
-/** The answer is the problem document of the code (RFC 9457). */
+/** Expects the answer to be the problem document of the code (RFC 9457). */
 function expectProblem({ status, headers, body }: RawAnswer, code: string, row: Partial<ErrorRow>): string {
   const text = body.toString();
   expect(`${status} ${text.slice(0, 500)}`).toMatch(new RegExp(`^${codes[code]?.[0]} .*"code":"${code}"`));
@@ -50,7 +50,7 @@ function expectProblem({ status, headers, body }: RawAnswer, code: string, row: 
   expect(rest).toEqual({ type: `urn:makerbook:problem:${code}`, status, code, retryable: codes[code]?.[1] });
   expect(counts).toEqual(row.saysWhatCounts && expect.objectContaining({ issuedAtMs: expect.any(Number) }));
   expect(title).toMatch(/^[A-Z].+/);
-  // A sentence for its reader, without a word of where it was written.
+  // Expect a sentence for its reader, without a trace of the source code.
   expect(detail).toMatch(/^\S.{5,}/);
   expect(text).not.toMatch(/Error:|\.[jt]s:|node_modules|<html/i);
   if (row.index === 'some') expect(index).toEqual(expect.any(Number));
@@ -63,7 +63,7 @@ function expectProblem({ status, headers, body }: RawAnswer, code: string, row: 
   return requestId;
 }
 
-/** Each error, at each endpoint where it can occur; and that nothing of what was refused is stored. */
+/** Tests each error at each endpoint where it can occur, and that nothing that was refused is stored. */
 export function testErrors(bedOf: () => OpenBed): void {
   let topics: FollowedOrders;
   const refused = new Set<string>();
@@ -169,7 +169,7 @@ export function testErrors(bedOf: () => OpenBed): void {
           'cause' in fact && fact.cause.kind === 'request' ? [{ fact, id: fact.cause.requestId }] : [],
         );
     const hashes = () => requests().flatMap(({ fact }) => ('orderHash' in fact ? [fact.orderHash] : []));
-    // The fact of the last order; and in every partition a block that was made after it.
+    // Wait for the fact of the last order, and then for a later block in every partition.
     await eventually(async () => hashes().includes(item.orderHash as `0x${string}`), true);
     const block = topics.block() + 2;
     await eventually(async () => topics.block() >= block, true);
@@ -178,7 +178,7 @@ export function testErrors(bedOf: () => OpenBed): void {
   });
 }
 
-/** The rows are complete. */
+/** Tests that the rows are complete. */
 export function testCompleteness(): void {
   test('there is a row for every error of every operation', () => {
     const known = new Set(errorRows.map(({ operation, code }) => `${code} of ${operation}`));
@@ -199,9 +199,9 @@ export function testCompleteness(): void {
   });
 }
 
-/** What is answered while the services are away. */
+/** Tests the answers while the services are down. */
 export function testAbsence(bedOf: () => OpenBed): void {
-  test('every operation is unavailable while its service is away', async () => {
+  test('every operation is unavailable while its service is down', async () => {
     const bed = bedOf();
     const asked = Object.values(goodRequests).map((ask) => ask(bed));
     bed.stack.signal('SIGKILL', 'ingress', 'query', 'feed');

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { fieldsOf, type OpenApi, requestWith, wrongValuesOf } from './find-times.js';
 import type { OpenBed } from './open-bed.js';
 
-/** Every time and duration of every request that the service publishes, in the other unit and out of bounds. */
+/** Tests every published time and duration of every request, in the other unit and out of bounds. */
 export function testUnits(bedOf: () => OpenBed): void {
   test('each time and duration is refused in the other unit, and the refusal names the right one', async () => {
     const { send } = bedOf();

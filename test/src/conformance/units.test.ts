@@ -10,7 +10,7 @@ test('every number that a request may name has bounds, and every time and durati
   expect(unbounded(document)).toEqual([]);
 });
 
-test('a new field is found unasked', () => {
+test('a new field without bounds and unit is found', () => {
   const field = { type: 'integer', description: 'From then on' };
   const { HeartbeatInput, ...others } = document.components.schemas;
   const properties = { ...HeartbeatInput?.properties, sinceMs: field };

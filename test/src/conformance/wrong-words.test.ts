@@ -7,14 +7,14 @@ import { findRoot } from './find-root.js';
 
 const root = findRoot();
 const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: Record<string, string> };
-/** The scripts of this repository by their names, each with what `bootstrap.mjs` hands over to. */
+/** The scripts of this repository, keyed by name, each with the command that `bootstrap.mjs` hands over to. */
 const commands = new Map(
   Object.entries(scripts).flatMap(([name, script]) => {
     const [, entry, words = ''] = /bootstrap\.mjs (?:--needs=\S+ )?(\S+)(.*)$/.exec(script) ?? [];
     return entry === undefined ? [] : [[name, [join(root, entry), ...words.split(' ').filter(Boolean)]] as const];
   }),
 );
-/** One of each program: the others are words of it. */
+/** One script of each program. The other scripts only add words to it. */
 const programs = [...commands.keys()].filter((name) => !/^(log|parked|topics|rebuild|example:(?!maker$))/.test(name));
 const folder = mkdtempSync(join(tmpdir(), 'makerbook-scripts-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -45,7 +45,7 @@ test.concurrent.each(programs)('%s refuses an unknown option in one line', async
   expect([1, 2]).toContain(code);
 });
 
-/** The parser that names unknown options reads `--help` too: two scripts stand for all. */
+/** The parser that names unknown options reads `--help` too, so two scripts stand for all. */
 test.concurrent.each(['start', 'simulate'])('%s: --help prints the usage, and does nothing else', async (name) => {
   const { code, stdout, stderr } = await run(name, ['--help']);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -64,7 +64,7 @@ test.concurrent.each([
   ['example:maker-viem'],
   ['example:router'],
 ] as [string, ...string[]][])(
-  '%s %s without a stack ends with one line that says how to start it',
+  '%s %s without a stack ends with one line that says how to start one',
   async (name, ...words) => {
     const { code, stdout, stderr } = await run(name, words);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
@@ -95,4 +95,4 @@ test.concurrent.each([
   },
 );
 
-test('none of them has left anything', () => expect(readdirSync(folder)).toEqual([]));
+test('no script has left a file behind', () => expect(readdirSync(folder)).toEqual([]));

@@ -31,13 +31,13 @@ async function openPage(options: Parameters<typeof browser.newContext>[0] = {}):
   return page;
 }
 
-/** Waits until the page says this in an element. */
+/** Waits until the page shows this text in an element. */
 const saying = (page: Page, selector: string, text: string | RegExp) =>
   page.locator(selector).filter({ hasText: text }).first().waitFor();
 const [timeline, ladder] = ['Timeline', 'Ladder'].map((name) => `figure[aria-label=${name}]`) as [string, string];
 const goTo = (page: Page, view: string) => page.goto(`${consoleUrl()}#${view}`);
 
-/** The first tokens of the stack: what prices are in, and what is sold. */
+/** The first tokens of the stack: the one that prices are in, and the one that is sold. */
 function tokens() {
   const [quote, base] = stack.addresses.tokens;
   if (quote === undefined || base === undefined) throw new Error('the stack has no tokens');
@@ -66,7 +66,9 @@ const shortened = (hex: string) => `${hex.slice(0, 6)}…${hex.slice(-4)}`;
 const colorOf = (element: object) => (globalThis as unknown as Styles).getComputedStyle(element).color;
 type Styles = { getComputedStyle(element: object): { readonly color: string } };
 
-/** What does not fit in the window: the page, a placeholder in its field, or the tabs in one line with the search. */
+/**
+ * Finds what does not fit in the window: the page, a placeholder in its field, or the tabs in one line with the search.
+ */
 const findMisfits = (page: Page) =>
   page.evaluate<string[]>(`(() => {
     const middleOf = ({ top, bottom }) => (top + bottom) / 2;
@@ -102,7 +104,7 @@ describeIfBrowser('the console', () => {
     await stack?.stop();
   });
 
-  test('shows an order that is posted, how the button fills a part of it, and who filled it', async () => {
+  test('shows a posted order, fills a part of it by a button, and shows who filled it', async () => {
     const page = await openPage();
     const { orderHash } = await sell('2', '6000');
     const row = `figure[aria-label="Orders of the pair"] tr[data-key="${orderHash}"]`;
@@ -156,7 +158,7 @@ describeIfBrowser('the console', () => {
     expect(complaints).toEqual([]);
   });
 
-  test('is at its own port, and at none that makers reach', async () => {
+  test('is at its own port, and at none that makers can reach', async () => {
     const gateway = stack.addresses.baseUrl.replace('127.0.0.1', 'localhost');
     for (const origin of [gateway, `http://127.0.0.1:${stack.portOf('feed')}`]) {
       for (const path of ['/console', '/console/state', `/console/orders/0x${'1'.repeat(64)}`, '/local/runbook'])
@@ -169,8 +171,8 @@ describeIfBrowser('the console', () => {
       expect([path, (await fetch(`${own}${path}`)).status]).toEqual([path, 404]);
   });
 
-  test('tells what happened before it was opened: to an order, and to a maker', async () => {
-    // The longest salt, in digits.
+  test('shows what happened to an order and to a maker before it was opened', async () => {
+    // This salt has the most digits.
     const cancelled = await sell('1', '3050', 2n ** 256n - 1n);
     const { orderHash, order } = cancelled;
     await maker.client.cancelOrders([{ orderHash, salt: order.salt }]);
@@ -214,7 +216,7 @@ describeIfBrowser('the console', () => {
   });
 
   const testWithReaders = process.env[TEST_STACK_VARIABLE] === undefined ? test : test.skip;
-  testWithReaders('asks for the key of a reader, and again where it is wrong', async () => {
+  testWithReaders('asks for the key of a reader, and again if it is wrong', async () => {
     const page = await (await browser.newContext()).newPage();
     await page.goto(consoleUrl());
     for (const key of ['a wrong one', 'ключ', ` ${KEY} `]) {
@@ -229,7 +231,7 @@ describeIfBrowser('the console', () => {
   test.each([
     ['wide', 'light'],
     ['narrow', 'dark'],
-  ] as const)('has no fault that axe finds, %s and %s', async (size, colorScheme) => {
+  ] as const)('passes the checks of axe and fits its window, %s and %s', async (size, colorScheme) => {
     const page = await openPage({ viewport: sizes[size], colorScheme });
     const { orderHash } = await sell('1', '3100');
     await saying(page, `tr[data-key="${orderHash}"]`, 'ACTIVE');
@@ -242,7 +244,7 @@ describeIfBrowser('the console', () => {
     await page.context().close();
   });
 
-  test('is used by the keyboard alone', async () => {
+  test('can be used with the keyboard alone', async () => {
     const page = await openPage();
     const { orderHash } = await sell('1', '3150');
     await saying(page, `tr[data-key="${orderHash}"]`, 'ACTIVE');
@@ -262,7 +264,7 @@ describeIfBrowser('the console', () => {
     await page.context().close();
   });
 
-  test('greys the partitions of a projector that stands still, and says where its runbook is', async () => {
+  test('greys the partitions of a frozen projector, and links to its runbook', async () => {
     const page = await openPage();
     const { orderHash } = await sell('1', '3200');
     const row = `figure[aria-label="Orders of the pair"] tr[data-key="${orderHash}"]`;
@@ -278,7 +280,7 @@ describeIfBrowser('the console', () => {
       const wrong = 'figure[aria-label=Wrong] tr.wrong';
       await saying(page, wrong, '✕ projector: does not answer');
       await saying(page, wrong, /✕ Stale partitions of the book: [1-9]/);
-      // What is wrong is red, and stands at the top of the view.
+      // Faults are red, and at the top of the view.
       expect(await page.locator('main figure').first().getAttribute('aria-label')).toBe('Wrong');
       expect(await page.locator(`${wrong} td`).first().evaluate(colorOf)).toBe('rgb(161, 58, 43)');
       const runbook = await page.locator(`${wrong} a`).first().getAttribute('href');

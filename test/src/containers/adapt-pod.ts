@@ -6,15 +6,15 @@ export interface PodPlan {
   readonly image: string;
   readonly port: number;
   readonly opsPort: number;
-  /** Put over the environment of the manifest: addresses of this machine, and what Secrets would hold. */
+  /** Overrides the manifest's environment: addresses of this machine, and what Secrets would hold. */
   readonly environment: Readonly<Record<string, string>>;
 }
 
 /**
- * A rendered pod as `podman kube play` takes it. Security contexts, limits and settings stay as they are. What changes
- * is what one machine without a cluster lacks: the pod uses the machine's network, so it has ports of its own; its
- * settings are written out, for this podman reads Secrets otherwise than Kubernetes; and its liveness is asked by the
- * image's own command, for podman asks no URL.
+ * Adapts a rendered pod to `podman kube play`. Security contexts, limits and settings stay as they are. It changes only
+ * what one machine without a cluster lacks. The pod uses the machine's network, so it has its own ports. Its settings
+ * are written out, because this podman reads Secrets differently from Kubernetes. The image's own command checks its
+ * liveness, because podman asks no URL.
  */
 export function adaptPod(pod: Pod, manifests: readonly Manifest[], plan: PodPlan): object {
   const [container] = pod.spec.containers;

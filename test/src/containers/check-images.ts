@@ -30,7 +30,7 @@ console.table(Object.fromEntries(rows));
 for (const line of faults) console.log(`wrong: ${line}`);
 process.exit(faults.length === 0 ? 0 : 1);
 
-/** What the image says of itself, and what its file system holds. */
+/** Checks the image's metadata, and the content of its file system. */
 async function checkContent(service: string): Promise<void> {
   const [image] = JSON.parse(await podman('inspect', imageOf(service, tag))) as [
     { Size: number; Config: { User: string; StopSignal: string; Labels: Record<string, string> } },
@@ -77,7 +77,7 @@ async function checkContent(service: string): Promise<void> {
   });
 }
 
-/** Whether the lock file holds a package for development alone, wherever it stands. */
+/** True if the lock file holds a package only for development, at every path. */
 function isForDevelopment(name: string): boolean {
   lock ??= JSON.parse(readFileSync(`${root}/package-lock.json`, 'utf8')) as typeof lock;
   const entries = Object.entries(lock?.packages ?? {}).filter(([path]) => path.endsWith(`node_modules/${name}`));

@@ -64,7 +64,7 @@ try {
   }
   const parts = await openParts();
   add(() => parts.stop());
-  // Without the sweep, which finds within seconds what a log of the chain should lead to at once.
+  // Turn off the sweep. Within seconds it finds what a log of the chain should lead to at once.
   const pods = runPods(PREFIX, tag, {
     ...parts.environment,
     ...shared,
@@ -80,7 +80,7 @@ try {
   if (values.only !== 'tests') await restartAll(pods, gateway);
   if (values.keep) await new Promise(() => console.log(`MAKERBOOK_DATA=${folder} npm run demo`));
 } catch (error) {
-  // What is taken away under it fails.
+  // While the check closes, work fails because its parts are gone.
   if (!isClosing()) throw error;
 } finally {
   await close();
@@ -96,7 +96,7 @@ function upstreamsOf(pods: Pods, without?: RunningPod) {
   return { ingress: portsOf('ingress'), query: portsOf('query'), feed: portsOf('feed') };
 }
 
-/** One pod of each service, the gateway, and the files by which tests and commands find them. */
+/** Starts one pod of each service and the gateway, and writes the files by which tests and commands find them. */
 async function startAll(pods: Pods, parts: Parts): Promise<Gateway> {
   for (const service of services) await pods.start(service);
   const say = async (pod: RunningPod) => console.log(`${pod.service}: ${await measureStart(pods, pod)}`);
@@ -114,7 +114,7 @@ async function measureStart(pods: Pods, pod: RunningPod): Promise<string> {
   return `ready in ${age.toFixed(1)} s`;
 }
 
-/** The processes as podman runs them now: their ids change when it starts one again. */
+/** Writes the processes that podman runs now. Their ids change when podman restarts one. */
 async function writePods(pods: Pods): Promise<void> {
   const listed = JSON.parse(await podman('ps', '--format', 'json')) as { Names: string[]; Pid: number }[];
   const processes = pods.running().flatMap(({ service, container, port, opsPort }) => {
@@ -124,7 +124,7 @@ async function writePods(pods: Pods): Promise<void> {
   writeProcessesFile(folder, { supervisorPid: process.pid, settings: shared, processes });
 }
 
-/** The end-to-end tests of orders, one of which kills every pod. */
+/** Runs the end-to-end tests of orders. One of them kills every pod. */
 async function runTests(pods: Pods): Promise<void> {
   const watch = setInterval(() => void writePods(pods).catch((error: Error) => fault(error.message)), 1000);
   const jest = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', `${root}/node_modules/.bin/jest`];
@@ -140,7 +140,7 @@ async function runTests(pods: Pods): Promise<void> {
   if (code !== 0) fault(`the end-to-end tests ended with ${code}`);
 }
 
-/** Replaces two pods of each service under load, and holds every acknowledged order against feed and list. */
+/** Replaces two pods of each service under load, and compares every acknowledged order with feed and list. */
 async function restartAll(pods: Pods, gateway: Gateway): Promise<void> {
   const replaced = services.filter((service) => values.restart.split(',').includes(service));
   await Promise.all(replaced.map(async (service) => pods.ready(await pods.start(service))));
@@ -159,7 +159,7 @@ async function restartAll(pods: Pods, gateway: Gateway): Promise<void> {
   for (const wrong of [...(await load.judge()), ...load.failures]) fault(wrong);
 }
 
-/** As its Deployment has it: the new pod before the end of the old one, or behind it. */
+/** Replaces a pod as its Deployment would: starts the new pod before the old one ends, or after that. */
 async function replace(pods: Pods, gateway: Gateway, old: RunningPod): Promise<string> {
   const { service } = old;
   const peakMb = await peakMemoryOf(old.container);

@@ -19,7 +19,7 @@ const upstreams: Server[] = [];
 let ports: Upstreams;
 let gateway: Gateway;
 
-/** Says which service it stands for, and what reached it. */
+/** Starts a server that answers with the service it stands for and the request that reached it. */
 async function standIn(service: string): Promise<number> {
   const server = createServer({ maxHeaderSize: 131_072 }, ({ method, url, headers }: IncomingMessage, response) =>
     response.end(JSON.stringify({ service, method, url, headers })),
@@ -99,7 +99,7 @@ describeIfNginx('nginx with the configuration of deploy/compose', () => {
     ['GET', '/v0%61lpha/book'],
     ['GET', '/metrics'],
     ['GET', '/problem/invalid'],
-  ])('%s %s goes where deploy/routes.json says, as it came', async (method, target) => {
+  ])('%s %s goes unchanged to the service that deploy/routes.json names', async (method, target) => {
     const [path = ''] = target.split('?');
     const service = routeOf(routes, method, path);
     const answer = await ask(method, target);
@@ -108,7 +108,7 @@ describeIfNginx('nginx with the configuration of deploy/compose', () => {
     if (method !== 'HEAD') expect(JSON.parse(answer.body.toString())).toMatchObject({ service, method, url: target });
   });
 
-  test('a pod that leaves has no connection of nginx when it ends, however busy these were', async () => {
+  test('nginx closes its connections to a pod that leaves, however busy they are', async () => {
     const [pod] = upstreams;
     const connections = () => new Promise<number>((resolve) => pod?.getConnections((_error, count) => resolve(count)));
     let isOver = false;
@@ -123,7 +123,7 @@ describeIfNginx('nginx with the configuration of deploy/compose', () => {
     await asking;
   });
 
-  test('a target with an origin goes by its path', async () => {
+  test('a target with an origin is routed by its path', async () => {
     const { body } = await ask('GET', 'http://other.test/v0alpha/book/x?a=1');
     expect(JSON.parse(body.toString())).toMatchObject({ service: 'feed', url: '/v0alpha/book/x?a=1' });
   });
@@ -149,7 +149,7 @@ describeIfNginx('nginx with the configuration of deploy/compose', () => {
     ['HTTP/2 without TLS', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
     ['CONNECT', 'CONNECT a.test:80 HTTP/1.1\r\nHost: a\r\n\r\n'],
     ['what is no HTTP', 'NONSENSE\r\n\r\n'],
-  ])('%s is refused with a problem, and its connection closed', async (_, bytes) => {
+  ])('%s is refused with a problem, and its connection is closed', async (_, bytes) => {
     const connection = await openRaw('127.0.0.1', Number(new URL(gateway.url).port));
     connection.socket.write(bytes);
     const { answers, end } = await connection.read({ answers: 9, timeoutMs: ANSWER_MS_MAX });
@@ -159,13 +159,13 @@ describeIfNginx('nginx with the configuration of deploy/compose', () => {
     expect(end).toBe('closed');
   });
 
-  test('a service that is away is 503', async () => {
+  test('a request to a service that is down is answered with 503', async () => {
     upstreams.find((_, index) => index === 2)?.close();
     upstreams[2]?.closeAllConnections();
     expectProblem(await ask('GET', '/v0alpha/book/x'), 503, 'unavailable');
   });
 
-  test("fields about one connection stay there; the client's address stands behind what it claims", async () => {
+  test("headers about one connection are dropped, and the client's address is added after what it claims", async () => {
     const fields = ['Trailer: X-A', 'TE: trailers', 'Upgrade: h2c', 'Keep-Alive: a', 'Proxy-Authorization: a'].join(
       '\r\n',
     );

@@ -8,8 +8,8 @@ const CHAIN_ID = 8217;
 export type Parts = Awaited<ReturnType<typeof openParts>>;
 
 /**
- * Kafka, Postgres, Redis and a chain with the contracts, as processes of this machine: what containers are run against.
- * Jest runs that are started by this process use the same ones.
+ * Starts the parts that containers run against, as processes of this machine: Kafka, Postgres, Redis and a chain with
+ * the contracts. Jest runs that this process starts use the same parts.
  */
 export async function openParts() {
   await startTestParts();
@@ -37,7 +37,7 @@ export async function describeParts(
   const quoteSigners = [signer.address.toLowerCase()];
   const contracts = await deployContracts({ rpcUrl, serviceName: SERVICE_NAME, quoteSigners, chainId: CHAIN_ID });
   return {
-    /** As a file of addresses has them, but for the base URL. */
+    /** As in a file of addresses, except for the base URL. */
     addresses: { ...parts, rpcUrl, chainId: CHAIN_ID, serviceName: SERVICE_NAME, ...contracts },
     environment: {
       KAFKA_BROKERS: parts.kafkaBrokers,

@@ -10,7 +10,7 @@ export const images = [...services, 'operator'] as const;
 const STOP_SECONDS = 40;
 const HEALTH_RETRIES = 3;
 
-/** Ends the process where a program is not on the PATH. */
+/** Ends the process if a program is not on the PATH. */
 export function requirePrograms(...names: readonly string[]): void {
   const missing = names.filter((name) => spawnSync(name, ['-v'], { stdio: 'ignore' }).error !== undefined);
   if (missing.length === 0) return;
@@ -30,7 +30,7 @@ export const imageOf = (service: string, tag: string) => `localhost/makerbook/${
 /** Builds an image, with its output on standard error. @returns seconds that it took */
 export async function buildImage(service: string, tag: string, root: string): Promise<number> {
   const startMs = performance.now();
-  // The same for all images, so that they share what they have in common.
+  // Use the same values for all images, so that they share common layers.
   const head = execFileSync('git', ['log', '-1', '--format=%H %cI'], { cwd: root, encoding: 'utf8' });
   const [revision = '', created = ''] = head.trim().split(' ');
   const given = { VERSION: tag, REVISION: revision, CREATED: created };
@@ -58,7 +58,7 @@ export async function buildImage(service: string, tag: string, root: string): Pr
   return (performance.now() - startMs) / 1000;
 }
 
-/** Removes images. What the builds have in common stays in podman's cache. */
+/** Removes images. Common layers of the builds stay in podman's cache. */
 export async function removeImages(tag: string): Promise<void> {
   await podman('rmi', '--force', '--ignore', ...images.map((service) => imageOf(service, tag)));
 }
@@ -67,7 +67,7 @@ export function play(manifest: object): void {
   execFileSync('podman', ['kube', 'play', '-'], { input: JSON.stringify(manifest), stdio: ['pipe', 'ignore', 'pipe'] });
 }
 
-/** Waits for a container that ends by itself, and returns what it printed. Throws where it failed. */
+/** Waits for a container that ends by itself, and returns what it printed. Throws if it failed. */
 export async function waitForEnd(container: string): Promise<string> {
   const code = await podman('wait', container);
   const { stdout, stderr } = await run('podman', ['logs', container]);
@@ -94,7 +94,7 @@ export async function ageOf(container: string): Promise<number> {
   return (Date.now() - Number(started)) / 1000;
 }
 
-/** Stops a container as Kubernetes does: SIGTERM, and a time. @returns seconds that it took, and the exit code */
+/** Stops a container as Kubernetes does: SIGTERM, and a time limit. @returns seconds that it took, and the exit code */
 export async function stopContainer(container: string): Promise<{ seconds: number; exitCode: number }> {
   const startMs = performance.now();
   await podman('stop', '--time', String(STOP_SECONDS), container);
@@ -102,7 +102,7 @@ export async function stopContainer(container: string): Promise<{ seconds: numbe
   return { seconds, exitCode: Number(await podman('inspect', '--format', '{{.State.ExitCode}}', container)) };
 }
 
-/** Whether the image's health check passes within its retries, as an engine asks it. */
+/** True if the image's health check passes within its retries, as an engine runs it. */
 export async function isHealthy(container: string): Promise<boolean> {
   for (let tries = 0; tries < HEALTH_RETRIES; tries += 1) {
     const passes = await podman('healthcheck', 'run', container).then(
@@ -122,7 +122,7 @@ export async function peakMemoryOf(container: string): Promise<number> {
   return (Number(kilobytes) * 1024) / 1e6;
 }
 
-/** What is wrong with the rights of a container's process, as the kernel shows them; empty where nothing is. */
+/** Finds faults in the rights of a container's process, as the kernel shows them; empty if there are none. */
 export async function findLooseRights(container: string): Promise<string[]> {
   const script = `
     const fs = require('fs');

@@ -3,7 +3,7 @@ import { findFreePorts } from '@makerbook/parts';
 import { adaptPod } from './adapt-pod.js';
 import { imageOf, play, podman, stopContainer, waitForEnd, waitUntilReady } from './podman.js';
 
-/** A pod that runs; `container` is its only one. */
+/** A running pod. `container` is its only container. */
 export interface RunningPod {
   readonly name: string;
   readonly service: string;
@@ -14,7 +14,7 @@ export interface RunningPod {
 
 export type Pods = ReturnType<typeof runPods>;
 
-/** The pods of the small overlay, as `podman kube play` runs them. @param name is put before the name of each */
+/** The pods of the small overlay, as `podman kube play` runs them. @param name prefix of each pod's name */
 export function runPods(name: string, tag: string, environment: Readonly<Record<string, string>>) {
   const manifests = renderOverlay('small');
   const templates = readPods(manifests);
@@ -34,7 +34,7 @@ export function runPods(name: string, tag: string, environment: Readonly<Record<
     return { name: plan.name, service: template.service, container: `${plan.name}-main`, port, opsPort };
   }
   return {
-    /** Pods that run, oldest first. */
+    /** The running pods, oldest first. */
     running: (): readonly RunningPod[] => running,
     /** Starts one more pod of a Deployment. It becomes ready later. */
     async start(service: string): Promise<RunningPod> {

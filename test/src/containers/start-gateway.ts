@@ -21,8 +21,8 @@ export type Gateway = Awaited<ReturnType<typeof startGateway>>;
 const ROUTED_MS = 8_000;
 
 /**
- * nginx with the configuration of deploy/compose, before services on ports of this machine. Needs `nginx` on the PATH.
- * `route` gives it other pods and returns when they are told; requests under way end where they are.
+ * Starts nginx with the configuration of deploy/compose, in front of services on ports of this machine. Needs `nginx`
+ * on the PATH. `route` switches to other pods, and then waits `ROUTED_MS`. Requests in flight end where they are.
  */
 export async function startGateway(port: number, upstreams: Upstreams) {
   const folder = mkdtempSync(join(tmpdir(), 'makerbook-gateway-'));

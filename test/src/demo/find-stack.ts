@@ -1,7 +1,7 @@
 import { readProcessesFile, readStackFile, type StackFile } from '@makerbook/local-stack';
 import { feedSettings, type KafkaConnection, kafkaConnection, kafkaSettings, readSettings } from '@makerbook/settings';
 
-/** The stack that runs, and the prefix of its topics. */
+/** The running stack, and the prefix of its topics. */
 export interface FoundStack {
   readonly stack: StackFile;
   readonly topicPrefix: string;
@@ -9,7 +9,7 @@ export interface FoundStack {
 
 /**
  * Finds the stack of the data folder that MAKERBOOK_DATA names.
- * @throws Error that says how to start it, where there is none
+ * @throws Error that says how to start a stack, if there is none
  */
 export function findStack(): FoundStack {
   const folder = process.env['MAKERBOOK_DATA'] ?? '.local';
@@ -29,7 +29,9 @@ export interface FoundKafka {
   readonly routingGraceSeconds: number;
 }
 
-/** Those of the environment where it has KAFKA_BROKERS, else those of the stack that runs. @throws Error likewise */
+/**
+ * Finds Kafka by the environment if it has KAFKA_BROKERS, else by the running stack. @throws Error as `findStack` does
+ */
 export function findKafka(): FoundKafka {
   const { env } = process;
   const { ROUTING_GRACE_SECONDS: routingGraceSeconds } = readSettings(feedSettings, env);
@@ -41,7 +43,7 @@ export function findKafka(): FoundKafka {
   return { connection: kafkaConnection(settings), topicPrefix: settings.TOPIC_PREFIX, routingGraceSeconds };
 }
 
-/** Ends the process with 1 and a sentence where the work fails. */
+/** If the work fails, prints a sentence and has the process end with 1. */
 export async function orExit(work: () => Promise<void>): Promise<void> {
   try {
     await work();

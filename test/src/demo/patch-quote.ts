@@ -13,9 +13,10 @@ export interface Telling {
 }
 
 /**
- * A swap quote, patched: its guaranteed minimum is raised through the service and the swap executes; a minimum that the
- * pools cannot give makes the transaction revert. Is left out, and says so, on a chain without pools.
- * @throws Error that says in a sentence what was not as promised
+ * Patches a swap quote: raises its guaranteed minimum through the service, and executes the swap. Then shows that a
+ * minimum the pools cannot give makes the transaction revert. On a chain without pools it only says that this is left
+ * out.
+ * @throws Error that says in a sentence which promise was broken
  */
 export async function patchQuote({
   stack,

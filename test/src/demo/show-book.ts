@@ -12,7 +12,7 @@ const ENTRIES_MAX = 20;
 const NEWS_MAX = 8;
 const STALE_SECONDS_MAX = 5;
 
-/** Draws the book and its newest changes four times a second; without a terminal a line for each change. */
+/** Draws the book and its newest changes four times a second; without a terminal prints a line for each change. */
 export async function showBook({ stack, topicPrefix }: FoundStack): Promise<void> {
   const { stdout } = process;
   const brokers = stack.kafkaBrokers.split(',');

@@ -18,21 +18,21 @@ const entryOf = (making: object, taking: object, remaining: bigint) =>
   }) as unknown as BookEntry;
 const entry = entryOf(amount(usdt, 100_000_000n), amount(weth, 4n * 10n ** 16n), 100_000_000n);
 
-test('an order is told with its pair, its amounts and its price', () => {
+test('an order is shown with its pair, its amounts and its price', () => {
   expect(tellOrder(entry, tokens)).toBe('100 USDT for 0.04 WETH, 0.0004 WETH each');
 });
 
-test('an order that is filled in part is told with what is left', () => {
+test('an order that is filled in part is shown with what is left', () => {
   const rest = { ...entry, remainingMakingAmount: '0x5f5e0ff' } as BookEntry;
   expect(tellOrder(rest, tokens)).toMatch(/, 99\.999999 USDT left$/);
 });
 
-test('tokens that the stack does not know are told by their address, in the smallest unit', () => {
+test('tokens that the stack does not know are shown by their address, in the smallest unit', () => {
   const unknown = entryOf(amount(other, 7n), amount(usdt, 1_500_000n), 7n);
   expect(tellOrder(unknown, tokens)).toBe('7 of 0xcccccccc for 1.5 USDT, 0.214286 USDT each');
 });
 
-test('a change is told with the order, also of one that is gone', () => {
+test('a change is shown with its order, even if the order is gone', () => {
   const change = { kind: 'entry', entry } as OrderChange;
   expect(tellChange(change, tokens)).toMatch(/^0x12345678 {2}ACTIVE +100 USDT for 0.04 WETH/);
   const gone = { kind: 'removed', orderHash: entry.orderHash, removal: 'CANCELLED', before: entry } as OrderChange;

@@ -15,7 +15,7 @@ export function tellOrder({ order, remainingMakingAmount }: BookEntry, tokens: T
   return `${terms}, ${Number(price.toPrecision(6))} ${bought.symbol} each${left}`;
 }
 
-/** What became of an order in one line, with the order as it is or last was. */
+/** Tells in one line what became of an order, with the order as it is or last was. */
 export function tellChange(change: OrderChange, tokens: Tokens): string {
   const [orderHash, entry] =
     change.kind === 'entry' ? [change.entry.orderHash, change.entry] : [change.orderHash, change.before];

@@ -14,8 +14,8 @@ const DOLLARS_PER_ETHER = 3_000n;
 const LACKS_BALANCE = 'INACTIVE INSUFFICIENT_BALANCE';
 
 /**
- * A maker's day, on a stack that runs: admitted, funded, three orders, without tokens for a while, each way to cancel;
- * and a trader's quote, patched and swapped.
+ * Plays a maker's day on a running stack: it is admitted and funded, places three orders, lacks tokens for a while, and
+ * cancels in each way. Then a trader's quote is patched and swapped.
  * @throws Error that says what did not become true in time
  */
 export async function tellStory({ stack, topicPrefix }: FoundStack): Promise<void> {
@@ -53,7 +53,7 @@ async function tellOrders({
     amount: parseUnits(units, decimals),
     wanted: parseUnits(units, wanted?.decimals) / DOLLARS_PER_ETHER,
   });
-  /** Waits until the list and the router's feed say this. */
+  /** Waits until the list and the router's feed show this. */
   const both = async (orders: readonly SignedOrder[], listed: readonly string[], inFeed = listed) => {
     await maker.lists(orders, listed);
     say('list', listed.join(', '));
@@ -98,7 +98,7 @@ async function tellOrders({
   await both(orders, ['gone', 'gone', 'gone'], ['gone CANCELLED', 'gone CANCELLED_ONCHAIN', 'gone NONCE_CHANGED']);
 }
 
-/** What the operator's commands need, where no file of a local stack tells it. */
+/** The environment that the operator's commands need if no file of a local stack gives it. */
 async function readEnvironment(kafkaBrokers: string, topicPrefix: string): Promise<Record<string, string>> {
   const log = connectLog({ brokers: kafkaBrokers.split(','), clientId: 'makerbook-demo', logger: silentLogger });
   try {

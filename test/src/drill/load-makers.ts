@@ -9,13 +9,13 @@ export interface Acknowledged {
   readonly order: SignedOrder;
   /** When its answer came, by the machine's clock. */
   readonly atMs: number;
-  /** How far its maker came with cancelling it. */
+  /** How far its maker got with cancelling it. */
   cancellation?: 'asked' | 'answered';
 }
 
 /**
- * Each maker places one order after the other, good for an hour, until `stop` gives what was acknowledged.
- * @param chance draws whom of the orders before it cancels after each one; none where left out
+ * Has each maker place one order after another, good for an hour. `stop` ends this and returns the acknowledged orders.
+ * @param chance draws when a maker cancels one of its orders, and which; without it none is cancelled
  */
 export async function loadMakers(makers: readonly TestMaker[], chain: TestChain, chance?: Chance) {
   const expiresAt = (await chain.nowSeconds()) + 3600;
@@ -37,7 +37,7 @@ export async function loadMakers(makers: readonly TestMaker[], chain: TestChain,
     }
   });
   const ended = Promise.all(placing);
-  // It is awaited by `stop`.
+  // `stop` awaits it.
   ended.catch(() => undefined);
   return {
     acknowledged,
@@ -49,7 +49,7 @@ export async function loadMakers(makers: readonly TestMaker[], chain: TestChain,
   };
 }
 
-/** Reads the status of each order in its maker's list; `gone` for one that is not there. */
+/** Reads the status of each order in its maker's list; `gone` for an order that is not in it. */
 export async function readStatuses(orders: readonly Acknowledged[]): Promise<Map<Acknowledged, string>> {
   const statuses = new Map<Acknowledged, string>();
   for (const [maker, own] of Map.groupBy(orders, (acknowledged) => acknowledged.maker)) {

@@ -8,7 +8,7 @@ import { BROKER_AWAY_MS_MAX, tellSilence, topicsOf } from './tell-silence.js';
 const GONE_MS = 10_000;
 const LOST = 1;
 
-/** A broker of three is lost with its disk, and an empty one copies everything from the others. */
+/** Loses one broker of three with its disk. An empty one then copies everything from the others. */
 export async function loseBroker(parts: DrillParts, { loadMs }: DrillOptions): Promise<string[]> {
   const { plans, nodes, addresses } = await parts.start.brokers();
   const postgres = await parts.start.postgres('postgres');

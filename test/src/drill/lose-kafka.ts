@@ -13,11 +13,11 @@ import { type Acknowledged, awaitAll, loadMakers, readStatuses } from './load-ma
 import type { DrillOptions, DrillParts } from './open-parts.js';
 import { fund, judge, placeAgain, tell } from './restore-postgres.js';
 
-/** What the archive may lack. */
+/** How far the archive may be behind. */
 const ARCHIVE_BEHIND_MS = 5_000;
 const SHOWN_MS = 120_000;
 
-/** Kafka is lost with its disks, under load, while a process archives it: with Postgres, unless that is kept. */
+/** Loses Kafka with its disks, under load, while a process archives the log. Loses Postgres too, unless it is kept. */
 export async function loseKafka(parts: DrillParts, { loadMs, seed, keeps }: DrillOptions): Promise<string[]> {
   const { folder, start, lose, openStack: open } = parts;
   const chance = createChance(seed);
@@ -26,7 +26,7 @@ export async function loseKafka(parts: DrillParts, { loadMs, seed, keeps }: Dril
   const stack = await open(kafka.brokers, postgres.url);
   const { chain, makers } = await fund(stack);
   const archiver = followLog(archive, stack.operatorEnvironment);
-  // Its first part has the makers' admission.
+  // The archive's first part has the makers' admission.
   await eventually(async () => existsSync(archive) && readdirSync(archive).length > 0, true, SHOWN_MS);
   const load = await loadMakers(makers, chain, chance);
   await pause(loadMs + chance.below(2_000));
@@ -35,7 +35,7 @@ export async function loseKafka(parts: DrillParts, { loadMs, seed, keeps }: Dril
   kafka.kill('SIGKILL');
   const lostAtMs = Date.now();
   archiver.kill('SIGKILL');
-  // What is under way is not answered.
+  // Requests in flight get no answer.
   const acknowledged = await load.stop().catch(() => load.acknowledged);
   await stack.stop();
   await kafka.exited;
@@ -67,13 +67,13 @@ export async function loseKafka(parts: DrillParts, { loadMs, seed, keeps }: Dril
   tell(acknowledged, takenAtMs - lostAtMs, `${gone.length} orders, of the last ${(point / 1000).toFixed(1)} s`);
   for (const { order, atMs } of gone)
     if (atMs < lostAtMs - ARCHIVE_BEHIND_MS) wrong.push(`${order.orderHash} is lost, ${lostAtMs - atMs} ms old`);
-  // What is lost can be placed again: its signature is still good.
+  // Lost orders can be placed again, because their signatures are still good.
   for (const { maker, order } of gone) await maker.client.placeOrders([order]);
   await awaitAll(orders);
   return [...wrong, ...(await judge(next, async () => chain.stop()))];
 }
 
-/** While the book is empty, makers repeat their cancellations; then an operator has the service take orders again. */
+/** Makers repeat their cancellations while the book is empty. Then an operator has the service take orders again. */
 async function takeCancellations(
   stack: OpenStack,
   acknowledged: readonly Acknowledged[],
@@ -90,7 +90,7 @@ async function takeCancellations(
     );
   const inBook = () => [...feed.book().entries.keys()];
   try {
-    // Each list is there, and so the log is folded.
+    // Once each list is there, the log is folded.
     await eventually(
       async () =>
         (await Promise.all(makers.map(({ client }) => codeOf(client.listOrders())))).every((code) => code === 'ok'),
@@ -130,7 +130,7 @@ async function takeCancellations(
 const lostOf = async (orders: readonly Acknowledged[]): Promise<Acknowledged[]> =>
   [...(await readStatuses(orders))].flatMap(([one, status]) => (status === 'gone' ? [one] : []));
 
-/** Keeps an archive of the log, as a process of its own. */
+/** Keeps an archive of the log, in its own process. */
 function followLog(folder: string, environment: Readonly<Record<string, string>>): ChildProcess {
   const env = { ...process.env, ...environment, OPS_PORT: '0' };
   return spawn(process.execPath, [operatorProgram, 'log', 'archive', folder, '--follow'], { env, stdio: 'ignore' });

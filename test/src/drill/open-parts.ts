@@ -19,24 +19,24 @@ import { type OpenStack, openStack, TEST_STACK_VARIABLE, UNBOUNDED } from '../ki
 
 const CHAIN_ID = 8217;
 export const BROKERS = 3;
-/** A machine with much other work answers so many too. */
+/** Even a machine with much other work can answer this many. */
 export const ROUNDS_PER_SECOND = 6;
 const READY_MS_MAX = 180_000;
 
 export type DrillParts = Awaited<ReturnType<typeof openParts>>;
 
 export interface DrillOptions {
-  /** Load before anything is done. */
+  /** How long the load runs before anything is done. */
   readonly loadMs: number;
   /** The root of another checkout, built. */
   readonly against: string | undefined;
-  /** For what is drawn. */
+  /** The seed of everything that is drawn. */
   readonly seed: number;
-  /** Postgres outlasts Kafka. */
+  /** True if Postgres is kept when Kafka is lost. */
   readonly keeps: boolean;
 }
 
-/** Parts that a drill can lose or renew, and stacks on them, one after the other, at one address. */
+/** Opens parts that a drill can lose or renew, and stacks on them, one after another at one address. */
 export async function openParts() {
   const folder = mkdtempSync(join(tmpdir(), 'makerbook-drill-'));
   // Root runs Postgres as another user, who needs to enter this folder.
@@ -52,7 +52,7 @@ export async function openParts() {
     kafka: async (name: string) => keep(await startKafka({ ...dataOf(name), port: await findFreePort() })),
     postgres: async (name: string, more: Pick<PostgresOptions, 'settings' | 'files'> = {}) =>
       keep(await startPostgres({ ...dataOf(name), port: ports.postgres, ...more })),
-    /** Brokers of which any one may be lost, each by its plan, by which it can be started again. */
+    /** Starts brokers, of which any one may be lost. Each can be started again by its plan. */
     brokers: async (adapt: (plan: KafkaOptions) => KafkaOptions = (plan) => plan) => {
       const plans = (await planKafkaCluster((nodeId) => join(folder, `kafka-${nodeId}`), BROKERS)).map(adapt);
       const nodes = await Promise.all(plans.map(startKafka));
@@ -74,9 +74,12 @@ export async function openParts() {
     closing,
     /** Copies the data of a part that is stopped, with its owner. */
     copy: (from: string, to: string) => void execFileSync('cp', ['-a', join(folder, from), join(folder, to)]),
-    /** Loses it for good. */
+    /** Deletes a part's data for good. */
     lose: (name: string) => rmSync(join(folder, name), { recursive: true, force: true }),
-    /** All services, once they are ready. Makers go on with the next stack: it has the same address and contracts. */
+    /**
+     * Starts all services and waits until they are ready. The next stack has the same address and contracts, so makers
+     * can continue with it.
+     */
     async openStack(
       kafkaBrokers: string,
       databaseUrl: string,
@@ -110,7 +113,7 @@ export async function openParts() {
   };
 }
 
-/** `npm start` as a process of its own, so that it can be stopped while the parts go on. */
+/** Runs `npm start` in its own process, so that it can be stopped while the parts keep running. */
 async function startStack(data: string, environment: Readonly<Record<string, string>>): Promise<OpenStack> {
   const entry = fileURLToPath(import.meta.resolve('../../../deploy/local/dist/start-stack.js'));
   const env = { PATH: process.env['PATH'], ...environment, MAKERBOOK_DATA: data };

@@ -20,7 +20,7 @@ import { BROKER_AWAY_MS_MAX, tellSilence, topicsOf } from './tell-silence.js';
 const MOUNTED_MS = 2_000;
 const SERVER_SETTINGS = { ssl: 'on', ssl_cert_file: 'server.pem', ssl_key_file: 'server.key' };
 
-/** An authority, and what it signed for the server of each part and for the services. */
+/** An authority, and the certificates it signed for the server of each part and for the services. */
 function makeCertificates(folder: string, name: string) {
   const path = join(folder, name);
   mkdirSync(path, { recursive: true });
@@ -33,7 +33,7 @@ function makeCertificates(folder: string, name: string) {
 type Certificates = ReturnType<typeof makeCertificates>;
 type Client = ReturnType<Authority['sign']>;
 
-/** The authority and every certificate are renewed. Services go on, brokers roll twice, and Redis is started again. */
+/** Renews the authority and every certificate. Services keep running, brokers roll twice, and Redis is restarted. */
 export async function renewCertificates(parts: DrillParts, { loadMs }: DrillOptions): Promise<string[]> {
   const { folder } = parts;
   const [old, renewed] = [makeCertificates(folder, 'old'), makeCertificates(folder, 'renewed')];
@@ -51,7 +51,7 @@ export async function renewCertificates(parts: DrillParts, { loadMs }: DrillOpti
     ...tlsSettings('DATABASE', { CA: mount.files.CA }),
     ...tlsSettings('REDIS', { CA: mount.files.CA }),
   });
-  // Tests read the log by the brokers' other listener.
+  // Tests read the log through the brokers' other listener.
   const kafkaBrokers = brokers.plain.join();
   const inside = {
     topicPrefix: stack.topicPrefix,
@@ -72,7 +72,7 @@ export async function renewCertificates(parts: DrillParts, { loadMs }: DrillOpti
     console.log(`${what}: ${((performance.now() - startMs) / 1000).toFixed(1)} s, ${failures.length} requests failed`);
     return failures;
   };
-  // What a rolling broker leads may be refused until another one leads it, and nothing else may.
+  // Requests that need a rolling broker may be refused until another one leads its partitions. No others may.
   const refuseNothing = async (...of: Parameters<typeof step>) => void wrong.push(...(await step(...of)));
   await refuseNothing('services trust the new authority beside the old one', () => mount.give(both, old.client));
   await step('brokers show a certificate of it, one after the other', () => brokers.roll(both, renewed, inSync));
@@ -103,7 +103,7 @@ const tlsSettings = (prefix: string, files: Readonly<Record<string, string>>) =>
   ...Object.fromEntries(Object.entries(files).map(([part, file]) => [`${prefix}_TLS_${part}_FILE`, file])),
 });
 
-/** Files that are all replaced at once, as the kubelet does. */
+/** Files that are all replaced at once, as the kubelet replaces them. */
 function openMount(folder: string) {
   let version = 0;
   mkdirSync(folder);
@@ -124,7 +124,7 @@ function openMount(folder: string) {
   };
 }
 
-/** Each has a second listener, which asks for a client certificate, as Strimzi's have. */
+/** Starts brokers. Each has a second listener, which asks for a client certificate, as with Strimzi. */
 async function startBrokers({ folder, start }: DrillParts, old: Certificates) {
   const ports = await findFreePorts(BROKERS);
   const fileOf = (name: string) => join(folder, name);
@@ -167,7 +167,7 @@ async function startBrokers({ folder, start }: DrillParts, old: Certificates) {
   };
 }
 
-/** Whoever opens one again meets the certificate of now. */
+/** Ends the connections. A client that reconnects gets the current certificate. */
 async function endConnections(url: string): Promise<void> {
   const postgres = connectPostgres({ url });
   await postgres.query('select pg_terminate_backend(pid) from pg_stat_ssl where ssl and pid <> pg_backend_pid()');

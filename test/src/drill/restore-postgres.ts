@@ -8,7 +8,7 @@ import { type Acknowledged, awaitAll, findMissing, loadMakers } from './load-mak
 import type { DrillOptions, DrillParts } from './open-parts.js';
 
 const MAKERS = 6;
-/** Postgres is lost, and a copy that is older than the orders comes in its place. */
+/** Loses Postgres, and replaces it by a copy that is older than the orders. */
 export async function restorePostgres(
   { start, copy, lose, openStack: open }: DrillParts,
   { loadMs }: DrillOptions,
@@ -45,7 +45,7 @@ export async function restorePostgres(
   return judge(stack, async () => chain.stop());
 }
 
-/** Makers with funds, and the chain. */
+/** Opens the chain, and makers with funds. */
 export async function fund(stack: OpenStack) {
   const chain = openChain(stack, false);
   return { chain, makers: await openFundedMakers(stack, chain, MAKERS) };
@@ -69,7 +69,7 @@ export function tell(acknowledged: readonly Acknowledged[], tookMs: number, lost
   console.log(`recovery point: ${lost}`);
 }
 
-/** Rows and book are what a replay of the log leads to. */
+/** Checks that rows and book are what a replay of the log leads to. Then stops the chain and the stack. */
 export async function judge(stack: OpenStack, stopChain: () => Promise<void>): Promise<string[]> {
   const differences = await verifyRows(stack);
   console.log(differences.length === 0 ? 'verify: rows and book are what the log leads to' : 'verify: not the same');

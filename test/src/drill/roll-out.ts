@@ -17,19 +17,19 @@ import { type DrillOptions, type DrillParts, ROUNDS_PER_SECOND } from './open-pa
 import { tellSilence } from './tell-silence.js';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-/** The order of the runbook: readers of the log first, and those who write to it last. */
+/** The order of the runbook: services that read the log first, and those that write to it last. */
 const SERVICES = ['projector', 'chain-watcher', 'feed', 'query', 'ingress'] as const;
 const REPLICAS = 2;
-/** An owner's partitions have another one within 3 s, and the next block comes within one more. */
+/** An owner's partitions get another owner within 3 s, and the next block comes within another second. */
 const FEED_MS_MAX = 4_000;
 const shared = { TOPIC_REPLICATION_FACTOR: '1', PARTITIONS: '12', TOPIC_PREFIX: '', REDIS_KEY_PREFIX: 'mb:' };
 
-/** Each process of the other build is replaced by one of this build, on the schema of this build. */
+/** Replaces each process of the other build by one of this build, on the schema of this build. */
 export function upgrade(parts: DrillParts, { loadMs, against = ROOT }: DrillOptions): Promise<string[]> {
   return rollOut(parts, loadMs, { from: against, to: ROOT, services: SERVICES });
 }
 
-/** Each process of this build is replaced by one of the other build, on the schema of this build. */
+/** Replaces each process of this build by one of the other build, on the schema of this build. */
 export function rollBack(parts: DrillParts, { loadMs, against = ROOT }: DrillOptions): Promise<string[]> {
   return rollOut(parts, loadMs, { from: ROOT, to: against, services: [...SERVICES].reverse() });
 }
@@ -74,7 +74,10 @@ async function rollOut(parts: DrillParts, loadMs: number, { from, to, services }
   return [...load.failures, ...(await load.judge()), ...late];
 }
 
-/** As its Deployment has it: the new one before the end of the old one, or of a projector behind it. */
+/**
+ * Replaces a process as its Deployment would: starts the new one before the old one ends, or after that for a
+ * projector.
+ */
 async function replace(fleet: Fleet, service: Service, old: string, to: string): Promise<void> {
   const isSurging = service !== 'projector';
   if (isSurging) await fleet.start(service, to);
@@ -91,13 +94,13 @@ function openFleet(folder: string, settings: Readonly<Record<string, string>>) {
   let [started, asked] = [0, 0];
   return {
     running: (service: Service): readonly string[] => [...(running.get(service) ?? [])],
-    /** A request goes to one, the next to another. */
+    /** Each call gives the URL of the next process in turn. */
     urlOf(service: Service): string {
       const names = running.get(service) ?? [];
       asked += 1;
       return `http://127.0.0.1:${processes.processOf(names[asked % names.length] ?? '').port}`;
     },
-    /** Starts one more, which is given requests once it is ready. */
+    /** Starts one more process, which gets requests once it is ready. */
     async start(service: Service, checkout: string): Promise<void> {
       started += 1;
       const name = `${service}-${started}`;
@@ -105,7 +108,7 @@ function openFleet(folder: string, settings: Readonly<Record<string, string>>) {
       await processes.ready();
       running.get(service)?.push(name);
     },
-    /** It is given no new request, and ends what it has. */
+    /** Gives the process no new requests, and lets it finish those it has. */
     async end(service: Service, name: string): Promise<void> {
       running.set(
         service,

@@ -2,10 +2,10 @@ import { topicNames } from '@makerbook/contracts-events';
 import type { OpenStack } from '../kit/open-stack.js';
 import type { PutOrders } from '../kit/put-orders-on.js';
 
-/** A broker that is gone keeps its partitions for 9 s. Then others lead, which a busy machine tells late. */
+/** A broker that is gone keeps its partitions for 9 s. Then others lead, which a busy machine reports late. */
 export const BROKER_AWAY_MS_MAX = 30_000;
 
-/** Tells how long each call, and the feed, was silent at most. @returns which were silent for too long */
+/** Tells the longest silence of each call and of the feed. @returns those that were silent for too long */
 export function tellSilence(
   load: PutOrders,
   { requests: requestsMs, feed: feedMs }: Record<'requests' | 'feed', number>,

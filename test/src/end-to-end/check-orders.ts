@@ -4,14 +4,14 @@ import { eventually } from '../kit/eventually.js';
 import type { FollowedOrders } from '../kit/follow-orders.js';
 import type { TestMaker } from '../kit/open-maker.js';
 
-/** A message to the router: its status, one of the changes that it names, and the cause of the fact: see `Step`. */
+/** A message to the router: its status, one of the changes that it names, and the cause of the fact. See `Step`. */
 export type ExpectedStep = readonly [status: string, change: string, cause: string];
 
 export type OrderChecks = ReturnType<typeof checkOrders>;
 
-/** The facts that remove an order, by the reason that is given. */
+/** The facts that remove an order, keyed by the reason that is given. */
 const removals: Readonly<Record<string, readonly string[]>> = {
-  // Its own fact ends it where the cancellation stands before it.
+  // The order's own fact ends it if the cancellation comes before it in the log.
   CANCELLED: ['OrderCancelled', 'OrdersCancelled', 'OrderSubmitted', 'BlockProcessed'],
   CANCELLED_ONCHAIN: ['MakerObserved'],
   NONCE_CHANGED: ['MakerObserved', 'BlockProcessed'],
@@ -19,7 +19,7 @@ const removals: Readonly<Record<string, readonly string[]>> = {
   EXPIRED: ['BlockProcessed'],
 };
 
-/** What is known of orders in several places, held against each other. Each waits until it is so. */
+/** Checks that compare what several places know of orders. Each waits until its condition holds. */
 export function checkOrders(feed: FollowedOrders, postgres: Postgres) {
   const removalsOf = async (orders: readonly SignedOrder[]) => {
     const rows = await postgres.query<{ order_hash: string; reason: string; partition: number; log_offset: string }>(
@@ -38,8 +38,8 @@ export function checkOrders(feed: FollowedOrders, postgres: Postgres) {
   };
   return {
     /**
-     * The maker's list says this, the router's feed too unless another is given for it, and the log holds a reading of
-     * those that are listed.
+     * The maker's list shows this, and so does the router's feed unless `inFeed` is given. The log holds a reading of
+     * each listed order.
      */
     async both(maker: TestMaker, orders: readonly SignedOrder[], expected: string[], inFeed = expected) {
       await maker.lists(orders, expected);
@@ -57,7 +57,7 @@ export function checkOrders(feed: FollowedOrders, postgres: Postgres) {
         });
       await eventually<unknown>(ask, expected);
     },
-    /** The maker is told this of the order: each status that it had, and the cause. */
+    /** The maker's timeline of the order has these statuses, each with its cause. */
     async told(
       maker: TestMaker,
       { orderHash }: SignedOrder,
@@ -80,7 +80,7 @@ export function checkOrders(feed: FollowedOrders, postgres: Postgres) {
       };
       await eventually<unknown>(ask, expected);
     },
-    /** The history says why each was removed, by a fact that can be the reason; `open` for one that was not. */
+    /** The history says why each was removed, by a fact that can be the reason; `open` for an order that was not. */
     remembered: (orders: readonly SignedOrder[], expected: string[]) => eventually(() => removalsOf(orders), expected),
   };
 }

@@ -24,9 +24,9 @@ import { Wallet } from 'ethers';
 import { type Asked, requestMaker, type SignedItem } from '../kit/make-requests.js';
 
 const KILLS = 2;
-/** Fewer than the budget holds, so that both are met where nothing makes room. */
+/** Fewer than the budget holds, so that both limits are reached if nothing makes room. */
 const OPEN_MAX = 8;
-/** Clients of a busy machine too ask for more than one order in a second. */
+/** Even on a busy machine the clients ask for more than one order in a second. */
 const budget = { ratePerSecond: 1, burst: 12 };
 const REFUSALS = ['rate_limited', 'too_many_orders', 'unavailable', 'duplicate'];
 const CLIENTS = 12;
@@ -61,7 +61,7 @@ const environment = {
   LIMIT_ORDER_PROTOCOL_ADDRESS: stack.limitOrderProtocol,
   PORT: '0',
   OPS_PORT: '0',
-  // Postgres is trusted some three seconds after a crash.
+  // Postgres is trusted about three seconds after a crash.
   POSTGRES_TIMEOUT_MS: '1000',
   APPEND_TIMEOUT_MS: '1000',
   PLACE_WAIT_MS: '100',
@@ -84,7 +84,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** What was asked of an order, and when; times are those of this machine's clock, which Postgres has as well. */
+/** The requests for an order, and when. Times are by this machine's clock, which Postgres uses too. */
 interface Sent {
   readonly item: SignedItem;
   accepted: number;
@@ -115,7 +115,7 @@ async function readLog() {
   return facts.flatMap((fact) => ('unreadable' in fact ? [] : [fact]));
 }
 
-test('two processes keep budget, limit and hashes of a maker while Postgres is killed again and again, and a DELETE waits for no POST', async () => {
+test('two processes hold a maker to its limits while Postgres is killed, and a DELETE waits for no POST', async () => {
   const processes = await open();
   const chance = createChance(1);
   const all: Sent[] = [];
@@ -167,7 +167,7 @@ test('two processes keep budget, limit and hashes of a maker while Postgres is k
         await Promise.all([place(sent, one), place(sent, other), ...(isCancelled ? [cancel(sent, one)] : [])]);
       }
       if (kind === 'again' && some !== undefined) await place(some, one);
-      // Those that are open go, so that others have their places.
+      // Cancel open orders, so that others get their places.
       const open = all.find((sent) => sent !== kept && sent.accepted > 0 && !sent.isCancelled);
       const gone = chance.oneIn(2) ? open : some;
       if (kind === 'cancel' && gone !== undefined) await cancel(gone, one);
@@ -185,7 +185,7 @@ test('two processes keep budget, limit and hashes of a maker while Postgres is k
     const before = all.filter(({ accepted }) => accepted > 0).length;
     await until('orders are placed again', () => all.filter(({ accepted }) => accepted > 0).length > before);
   }
-  // The limit is met once nothing makes room.
+  // The limit is reached once nothing makes room.
   phase = 'placing';
   try {
     await until('each refusal was met', () => REFUSALS.every((code) => codes.has(code)));
@@ -212,7 +212,9 @@ test('two processes keep budget, limit and hashes of a maker while Postgres is k
   expect(kept?.isCancelled).toBe(true);
 });
 
-/** Orders at whose acceptance more were open than a maker may have, without those whose cancellation had been sent. */
+/**
+ * Orders whose acceptance left more open than a maker may have. Does not count orders whose cancellation had been sent.
+ */
 function beyondLimit(submitted: readonly OrderSubmitted[], all: readonly Sent[]): string[] {
   const cancelSentAt = new Map(all.map(({ item, cancelSentAtMs }) => [item.orderHash, cancelSentAtMs ?? Infinity]));
   return submitted.flatMap(({ orderHash, acceptedAtMs: atMs }) => {
@@ -224,8 +226,8 @@ function beyondLimit(submitted: readonly OrderSubmitted[], all: readonly Sent[])
 }
 
 /**
- * Where more orders were accepted within a time than the budget holds when full, once more for each crash, and fills
- * meanwhile.
+ * Finds times in which more orders were accepted than allowed: a full budget, another for each crash, and the refill
+ * during the time.
  */
 function beyondBudget(submitted: readonly OrderSubmitted[], crashedAtMs: readonly number[]): string[] {
   const times = submitted.map(({ acceptedAtMs }) => acceptedAtMs).sort((a, b) => a - b);

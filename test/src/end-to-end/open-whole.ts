@@ -7,16 +7,16 @@ import { receiveSpans } from '../kit/receive-spans.js';
 /** The routers that the stack has registered. */
 export const ROUTERS = ['swift', 'slow'] as const;
 
-/** One stack for many tests, on the parts of the run, and what they look at it with. */
+/** One stack for many tests, on the parts of the run, and the tools to look at it. */
 export type WholeStack = Awaited<ReturnType<typeof openWhole>>;
 
-/** False where the tests run on a stack that something else has started: its settings and processes are not theirs. */
+/** False if something else has started the stack: then its settings and processes are not the tests' own. */
 export const isOwnStack = process.env[TEST_STACK_VARIABLE] === undefined;
 
 export async function openWhole() {
   const spans = await receiveSpans();
   const settings = {
-    // Without the sweep, which finds within seconds what a log of the chain should lead to at once.
+    // Turn off the sweep. Within seconds it finds what a log of the chain should lead to at once.
     SWEEP_PAIRS_PER_SECOND: '0',
     CANCEL_WAIT_SECONDS_MAX: '20',
     ROUTERS: ROUTERS.join(','),

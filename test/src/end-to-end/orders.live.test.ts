@@ -29,7 +29,7 @@ import { testWallets } from './test-wallets.js';
 
 const [noAllowance, noBalance] = ['INACTIVE INSUFFICIENT_ALLOWANCE', 'INACTIVE INSUFFICIENT_BALANCE'] as const;
 const found = (status: string): ExpectedStep => [status, 'OBSERVED', 'ORDER'];
-/** More than tests. */
+/** More makers than tests. */
 const MAKERS = 26;
 let whole: WholeStack | undefined;
 let stack: WholeStack['stack'];
@@ -37,7 +37,7 @@ let chain: WholeStack['chain'];
 let feed: WholeStack['feed'];
 let postgres: WholeStack['postgres'];
 let check: OrderChecks;
-/** Nobody has used them. */
+/** Makers that no test has used yet. */
 let fresh: TestMaker[];
 
 beforeAll(async () => {
@@ -50,11 +50,11 @@ afterAll(() => whole?.stop());
 
 const ofWhole = () => whole as WholeStack;
 const describeOwn = isOwnStack ? describe : describe.skip;
-/** They freeze the chain, move its clock, or need its accounts with coins. */
+/** These tests freeze the chain, move its clock, or need its accounts with coins. */
 const describeOwnChain = isOwnStack && isDevelopmentChain ? describe : describe.skip;
 const testOwnChain = isDevelopmentChain ? test : test.skip;
 
-// One after the other, on one stack. Behind these the clock of the chain is ahead, and rows are lost.
+// These run one after another on one stack. After them the clock of the chain is ahead, and rows are lost.
 describeOwnChain('examples', () => testExamples(ofWhole));
 describeOwn('the doctor', () => testDoctor(ofWhole));
 describeOwn('routers that acknowledge', () => testAcks(ofWhole));
@@ -72,7 +72,7 @@ function freshMaker(): TestMaker {
   return maker;
 }
 
-/** Opens makers whose funds the log's clock has passed, so that an order is found with them. */
+/** Opens a maker with funds that the log's clock has passed, so that an order's first reading finds them. */
 async function funded(amount = 1000n, allowance = amount): Promise<TestMaker> {
   const maker = freshMaker();
   await maker.mint(amount);
@@ -83,7 +83,7 @@ async function funded(amount = 1000n, allowance = amount): Promise<TestMaker> {
 }
 
 const operate = (...words: string[]) => runOperator(['makers', ...words], stack.operatorEnvironment);
-/** The code of the refusal; `none` where the request is answered. */
+/** The code of the refusal; `none` if the request is answered. */
 const codeOf = (request: Promise<unknown>) =>
   request.then(
     () => 'none',
@@ -91,7 +91,7 @@ const codeOf = (request: Promise<unknown>) =>
   );
 
 describe('an order, from POST to the router', () => {
-  test('is listed as VALIDATING at once, then ACTIVE, in the list, in Postgres and in the router’s feed', async () => {
+  test('is VALIDATING at once, and then ACTIVE in the list, in Postgres and in the router’s feed', async () => {
     const maker = await funded();
     const orders = [await maker.sign(), await maker.sign({ amount: 7n })];
     const records = await maker.client.placeOrders(orders);
@@ -108,9 +108,9 @@ describe('an order, from POST to the router', () => {
     expect(rows.map(({ open }) => open?.maker)).toEqual(orders.map(({ order }) => order.maker));
   });
 
-  test('without funds is INACTIVE, allowance first, judged alone, and follows each of them there and back', async () => {
+  test('without funds is INACTIVE, and follows each change of its maker’s balance and allowance', async () => {
     const maker = freshMaker();
-    // The funds will do for either of the first two, never for both; nor for the third.
+    // The funds cover either of the first two, but never both, and not the third.
     const orders = (await maker.place({}, {}, { amount: 101n })) as [SignedOrder, SignedOrder, SignedOrder];
     const [first, second, third] = orders;
     await check.both(maker, orders, [noAllowance, noAllowance, noAllowance]);
@@ -127,7 +127,7 @@ describe('an order, from POST to the router', () => {
     const raising = await maker.approve(101n);
     await check.both(maker, orders, ['ACTIVE', 'ACTIVE', noBalance]);
     const lastSpending = await maker.spend(1n);
-    // What cannot be filled can still be cancelled.
+    // Orders that cannot be filled can still be cancelled.
     await check.both(maker, orders, [noBalance, noBalance, noBalance]);
     await maker.client.cancelOrders([{ orderHash: first.orderHash, salt: first.order.salt }]);
     const cancel = await maker.cancelOnChain(second);
@@ -149,7 +149,7 @@ describe('an order, from POST to the router', () => {
     await check.story(first, ...inCommon, ['gone CANCELLED', 'OrderCancelled', 'request']);
     await check.story(second, ...inCommon, ['gone CANCELLED_ONCHAIN', 'MakerObserved', cancel]);
     const ofThird: ExpectedStep[] = [found(noAllowance), [noBalance, 'ALLOWANCE_CHANGED 101', raising]];
-    // Without the second one no other record has the newest balance.
+    // Without the second order no other record has the newest balance.
     const retold: ExpectedStep = [noBalance, 'ALLOWANCE_CHANGED 101,BALANCE_CHANGED 99', cancel];
     await check.story(third, ...ofThird, retold, ['gone NONCE_CHANGED', 'MakerObserved', all]);
     const told = (steps: ExpectedStep[]) => [
@@ -162,13 +162,13 @@ describe('an order, from POST to the router', () => {
     expect(await codeOf(freshMaker().client.findOrder(first.orderHash))).toBe('not_found');
   });
 
-  test('loses its allowance by the fill of another order of its maker, of which no Approval tells', async () => {
+  test('loses its allowance when another order of its maker is filled, even without an Approval event', async () => {
     const maker = await funded(1000n, 150n);
     const orders = await maker.place({}, {});
     const [first, second] = orders as [SignedOrder, SignedOrder];
     await check.both(maker, orders, ['ACTIVE', 'ACTIVE']);
     const filling = await maker.fill(first, 60n);
-    // The first one has 40 left to fill, for which the allowance of 90 does.
+    // The first order has 40 left to fill, which the allowance of 90 covers.
     await check.both(maker, orders, ['ACTIVE', noAllowance]);
     const recordOf = ({ order, orderHash, signature }: SignedOrder) => {
       return { order, orderHash, signature, routableUntil: Number(order.expiresAt) - 60 };
@@ -199,13 +199,13 @@ describe('an order, from POST to the router', () => {
       second,
       found('ACTIVE'),
       [noAllowance, 'ALLOWANCE_CHANGED 90', filling],
-      // The last fill left no order but this one to tell the funds.
+      // After the last fill only this order is left to tell the funds.
       [noAllowance, 'ALLOWANCE_CHANGED 50,BALANCE_CHANGED 900', rest],
       ['ACTIVE', 'ALLOWANCE_CHANGED 100', approval],
     );
   });
 
-  test('is streamed: the list first, then each change, and what happened while nobody listened', async () => {
+  test('is streamed: first the list, then each change, even those while nobody listened', async () => {
     const maker = await funded();
     const [first] = (await maker.place({})) as [SignedOrder];
     const leaving = new AbortController();
@@ -248,7 +248,7 @@ describe('an order, from POST to the router', () => {
     expect(history.entries).toEqual([]);
   });
 
-  test('whose maker stops sending heartbeats is cancelled by the clock, also by a key that only cancels', async () => {
+  test('is cancelled by the clock when heartbeats stop, even those of a key that may only cancel', async () => {
     const maker = await funded();
     const watchdog = Wallet.createRandom();
     await maker.client.nameCancelKeys([watchdog.address], { listKeys: [watchdog.address] });
@@ -274,7 +274,7 @@ describe('an order, from POST to the router', () => {
     await eventually(() => codeOf(client.sendHeartbeat(0)), 'invalid_signature');
   });
 
-  test('cancelled by a DELETE that waits for the feed is in no book that is read from then on', async () => {
+  test('cancelled by a DELETE that waits for the feed is in no book that is read afterwards', async () => {
     const maker = await funded();
     const orders = await maker.place({}, {});
     await check.both(maker, orders, ['ACTIVE', 'ACTIVE']);
@@ -295,12 +295,12 @@ describe('an order, from POST to the router', () => {
     } finally {
       await late.close();
     }
-    // CANCELLED again until they are folded.
+    // The answer is CANCELLED again until the cancellations are folded.
     const unknown = asks.map(({ orderHash }) => ({ orderHash, status: 'NOT_FOUND' }));
     await eventually<unknown>(() => maker.client.cancelOrders(asks), unknown);
   });
 
-  test('posted with less than 60 s to live is listed, says until when it was to be routed, and is never in the feed', async () => {
+  test('posted with less than 60 s to live is listed with its routing deadline, but is never in the feed', async () => {
     const maker = await funded();
     const expiresAt = (await chain.nowSeconds()) + 50;
     const orders = await maker.place({ expiresAt }, { expiresAt: expiresAt + 3600 });
@@ -321,11 +321,11 @@ describe('an order, from POST to the router', () => {
       await check.both(maker, orders, ['ACTIVE', noAllowance]);
       await chain.warp(550);
       await check.both(maker, orders, ['ACTIVE', noAllowance], inGrace);
-      // The list follows the funds until the end, and the router hears no more of it.
+      // The list follows the funds until the end, but the router no longer hears of the order.
       await maker.approve(2000n);
       await check.both(maker, orders, ['ACTIVE', noBalance], inGrace);
       await check.remembered(orders, ['open', 'open']);
-      // The router still has these when a block jumps over all of their last minute.
+      // The router still has these when a block jumps over their whole last minute.
       orders.push(...(await maker.place({ expiresIn: 300 }, { expiresIn: 300, amount: 2000n })));
       await check.both(maker, orders, ['ACTIVE', noBalance, 'ACTIVE', noBalance], [...inGrace, 'ACTIVE', noBalance]);
       await chain.warp(400);
@@ -339,46 +339,42 @@ describe('an order, from POST to the router', () => {
     },
   );
 
-  testOwnChain(
-    'leaves the feed when more of its token is filled than a cap allows, says so, and comes back by the clock or a new cap',
-    async () => {
-      const maker = await funded();
-      const cap = { token: stack.addresses.tokens[0]?.address ?? '', amount: 50n, windowSeconds: 600 };
-      const orders = await maker.place({}, {});
-      await check.both(maker, orders, ['ACTIVE', 'ACTIVE']);
-      await maker.client.setFillCap(cap);
-      const [filled, other] = orders as [SignedOrder, SignedOrder];
-      const filling = await maker.fill(filled, 51n);
-      await check.both(maker, orders, ['ACTIVE', 'ACTIVE'], ['gone CAPPED', 'gone CAPPED']);
-      orders.push(...(await maker.place({})));
-      await check.both(maker, orders, Array(3).fill('ACTIVE'), ['gone CAPPED', 'gone CAPPED', 'nothing']);
-      const block = (await chain.provider.getTransactionReceipt(filling))?.blockNumber ?? 0;
-      const cappedUntil = ((await chain.provider.getBlock(block))?.timestamp ?? 0) + cap.windowSeconds;
-      const ofList = async () => (await maker.client.listOrders()).records.map((record) => record.cappedUntil);
-      await eventually(ofList, [cappedUntil, cappedUntil, cappedUntil]);
-      expect(await maker.client.findOrder(other.orderHash)).toMatchObject({ status: 'ACTIVE', cappedUntil });
-      const { entries } = await maker.client.readHistory({ happened: ['WITHHELD'] });
-      const byFill = { cappedUntil, cause: { kind: 'log', transactionHash: filling } };
-      expect(entries).toMatchObject([byFill, byFill, { cappedUntil, cause: { kind: 'request' } }]);
-      await chain.warp(cap.windowSeconds);
-      await check.both(maker, orders, Array(3).fill('ACTIVE'));
-      await eventually(ofList, [undefined, undefined, undefined]);
-      const again = await maker.fill(other, 51n);
-      await check.both(maker, orders, Array(3).fill('ACTIVE'), Array(3).fill('gone CAPPED'));
-      await maker.client.setFillCap(cap);
-      await check.both(maker, orders, Array(3).fill('ACTIVE'));
-      const told = async () =>
-        (await maker.client.findOrder(filled.orderHash)).timeline.map(({ happened }) => happened);
-      // The rows are behind the feed.
-      await eventually(told, ['OPENED', 'CHANGED', 'FILLED', 'WITHHELD', 'CHANGED', 'WITHHELD', 'CHANGED']);
-      const back = ['ACTIVE', 'CAP_CHANGED'] as const;
-      const withheld = ['gone CAPPED', 'MakerObserved'] as const;
-      const steps: ExpectedStep[] = [found('ACTIVE'), [...withheld, filling], [...back, 'not older']];
-      await check.story(filled, ...steps, [...withheld, again], [...back, 'request']);
-    },
-  );
+  testOwnChain('leaves the feed when fills exceed a cap, and comes back with time or a new cap', async () => {
+    const maker = await funded();
+    const cap = { token: stack.addresses.tokens[0]?.address ?? '', amount: 50n, windowSeconds: 600 };
+    const orders = await maker.place({}, {});
+    await check.both(maker, orders, ['ACTIVE', 'ACTIVE']);
+    await maker.client.setFillCap(cap);
+    const [filled, other] = orders as [SignedOrder, SignedOrder];
+    const filling = await maker.fill(filled, 51n);
+    await check.both(maker, orders, ['ACTIVE', 'ACTIVE'], ['gone CAPPED', 'gone CAPPED']);
+    orders.push(...(await maker.place({})));
+    await check.both(maker, orders, Array(3).fill('ACTIVE'), ['gone CAPPED', 'gone CAPPED', 'nothing']);
+    const block = (await chain.provider.getTransactionReceipt(filling))?.blockNumber ?? 0;
+    const cappedUntil = ((await chain.provider.getBlock(block))?.timestamp ?? 0) + cap.windowSeconds;
+    const ofList = async () => (await maker.client.listOrders()).records.map((record) => record.cappedUntil);
+    await eventually(ofList, [cappedUntil, cappedUntil, cappedUntil]);
+    expect(await maker.client.findOrder(other.orderHash)).toMatchObject({ status: 'ACTIVE', cappedUntil });
+    const { entries } = await maker.client.readHistory({ happened: ['WITHHELD'] });
+    const byFill = { cappedUntil, cause: { kind: 'log', transactionHash: filling } };
+    expect(entries).toMatchObject([byFill, byFill, { cappedUntil, cause: { kind: 'request' } }]);
+    await chain.warp(cap.windowSeconds);
+    await check.both(maker, orders, Array(3).fill('ACTIVE'));
+    await eventually(ofList, [undefined, undefined, undefined]);
+    const again = await maker.fill(other, 51n);
+    await check.both(maker, orders, Array(3).fill('ACTIVE'), Array(3).fill('gone CAPPED'));
+    await maker.client.setFillCap(cap);
+    await check.both(maker, orders, Array(3).fill('ACTIVE'));
+    const told = async () => (await maker.client.findOrder(filled.orderHash)).timeline.map(({ happened }) => happened);
+    // The rows are behind the feed.
+    await eventually(told, ['OPENED', 'CHANGED', 'FILLED', 'WITHHELD', 'CHANGED', 'WITHHELD', 'CHANGED']);
+    const back = ['ACTIVE', 'CAP_CHANGED'] as const;
+    const withheld = ['gone CAPPED', 'MakerObserved'] as const;
+    const steps: ExpectedStep[] = [found('ACTIVE'), [...withheld, filling], [...back, 'not older']];
+    await check.story(filled, ...steps, [...withheld, again], [...back, 'request']);
+  });
 
-  test('of a maker who is suspended leaves the feed, is listed and can be cancelled, and comes back as it is on the chain', async () => {
+  test('of a suspended maker leaves the feed, can still be cancelled, and comes back as the chain says', async () => {
     const maker = await funded();
     const orders = (await maker.place({}, {}, { amount: 2000n })) as [SignedOrder, SignedOrder, SignedOrder];
     const [first, second] = orders;
@@ -409,7 +405,7 @@ describe('an order, from POST to the router', () => {
     await eventually(async () => codeOf(maker.client.placeOrders([await maker.sign()])), 'too_many_orders');
   });
 
-  test('is refused of anybody while an operator has the service take none; cancelling, listing and patching go on', async () => {
+  test('is refused while an operator has turned orders off, but cancelling, listing and patching go on', async () => {
     const maker = await funded();
     const [order] = (await maker.place({})) as [SignedOrder];
     await operate('cancel-only', 'on', '--reason', 'a test');
@@ -434,7 +430,7 @@ describe('an order, from POST to the router', () => {
 });
 
 (isOwnStack ? test : test.skip)(
-  'nothing of the stack can be reached but by the loopback address that it listens on',
+  'the stack can be reached only by the loopback address that it listens on',
   async () => {
     const { kafkaBrokers, databaseUrl, redisUrl, rpcUrl, baseUrl } = stack.addresses;
     const ports = [
@@ -463,7 +459,7 @@ function answerAt(host: string, port: number): Promise<string> {
 }
 
 describe('the documents at the base URL', () => {
-  test('are there, and describe this stack', async () => {
+  test('exist, and describe this stack', async () => {
     const { baseUrl, chainId, limitOrderProtocol, navigator } = stack.addresses;
     const typeOf = async (path: string) => (await fetch(`${baseUrl}${path}`)).headers.get('content-type');
     expect(await typeOf('/openapi.json')).toMatch(/^application\/json/);
@@ -478,7 +474,7 @@ describe('the documents at the base URL', () => {
     expect(Math.abs((await chain.provider.getBlockNumber()) - block)).toBeLessThan(100);
   });
 
-  test.each(programs)('show a program, for %s %s, that places an order', async (command, file) => {
+  test.each(programs)('show a program for %s %s that places an order', async (command, file) => {
     const maker = await funded();
     const [making, taking] = stack.addresses.tokens;
     const { runProgram } = await readDocumentPage(stack.addresses.baseUrl);

@@ -9,14 +9,14 @@ import { hasPython, pythonEnvironment } from '../examples/find-python.js';
 const run = promisify(execFile);
 const has = (command: string) => spawnSync(command, ['--version']).error === undefined;
 
-/** The programs of the page that can run here: a command, and the file that it is given. */
+/** The programs of the page that can run here: a command, and the file that it gets. */
 export const programs = [
   [process.execPath, 'order.mjs'],
   ...(hasPython ? [['python3', 'order.py']] : []),
   ...(['curl', 'jq', 'cast'].every(has) ? [['sh', 'order.sh']] : []),
 ] as [command: string, file: string][];
 
-/** The page /docs, as a maker's browser has it. */
+/** Reads the page /docs as a maker's browser does. */
 export async function readDocumentPage(baseUrl: string) {
   const html = await (await fetch(`${baseUrl}/docs`)).text();
   return {
@@ -25,7 +25,7 @@ export async function readDocumentPage(baseUrl: string) {
     async runProgram(command: string, file: string, environment: Readonly<Record<string, string>>): Promise<string> {
       const figure = html.split(`<figcaption>${file}</figcaption>`)[1] ?? '';
       const [, code = ''] = /<code>(.*?)<\/code>/s.exec(figure) ?? [];
-      // Where the package that it imports is found.
+      // Put the program where it finds the package that it imports.
       const folder = mkdtempSync(join(findRoot(), 'node_modules', '.program-'));
       try {
         writeFileSync(join(folder, file), textOf(code).replaceAll('BASE_URL', baseUrl));
@@ -49,13 +49,13 @@ function textOf(html: string): string {
     );
 }
 
-/** A call of a page to a wallet, by EIP-1193. */
+/** A page's call to a wallet (EIP-1193). */
 export interface WalletCall {
   readonly method: string;
   readonly params?: unknown;
 }
 
-/** What a wallet answers. */
+/** Answers a page's call as a wallet would. */
 export async function answerAsWallet(
   wallet: HDNodeWallet,
   chainId: number,

@@ -7,7 +7,7 @@ import { ROUTERS, type WholeStack } from './open-whole.js';
 
 const [router = ''] = commandsIn('examples/README.md', 'npm run example:router');
 
-/** Makers who wait for routers, which are processes of their own. */
+/** Tests makers that wait for routers. The routers are separate processes. */
 export function testAcks(whole: () => WholeStack): void {
   let running: RunningCommand[] = [];
   let makers: TestMaker[];
@@ -19,7 +19,7 @@ export function testAcks(whole: () => WholeStack): void {
   });
   afterAll(() => Promise.all(running.map((command) => command.stop())));
 
-  /** Places an order and cancels it, once it is in the book, unless it never gets there. */
+  /** Places an order and cancels it. Waits until it is in the book, unless it never gets there. */
   async function cancel(maker: TestMaker | undefined, waitSeconds: number, by?: 'router', isInBook = true) {
     if (maker === undefined) throw new Error('there is no maker');
     // Nobody can pay in a token without code.

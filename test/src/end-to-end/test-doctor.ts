@@ -7,13 +7,13 @@ interface Told {
   readonly findings: readonly { readonly verdict: string; readonly what: string }[];
 }
 
-/** What an operator is told of a stack. */
+/** Tests what the doctor tells an operator about a stack. */
 export function testDoctor(whole: () => WholeStack): void {
   test('npm run doctor finds nothing wrong with a stack that works, its processes included', async () => {
     const env = { MAKERBOOK_DATA: whole().stack.folder };
     const ask = async () => {
       const { findings } = JSON.parse(await outputOf('npm run doctor -- --json || true', env)) as Told;
-      // How full the disk of this machine is, is not for a test to say.
+      // Ignore how full the disk of this machine is.
       const wrong = findings.filter(({ verdict, what }) => verdict === 'wrong' && !what.startsWith('disk of '));
       const parts = [
         'chain-watcher: ok',

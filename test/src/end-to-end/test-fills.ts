@@ -6,7 +6,7 @@ import { eventually } from '../kit/eventually.js';
 import { openMakers, type TestChain, type TestMaker } from '../kit/open-maker.js';
 import type { WholeStack } from './open-whole.js';
 
-/** The fills that anybody may read. */
+/** Tests the fills that anybody may read. */
 export function testFills(whole: () => WholeStack): void {
   test('are those that the contract has logged, wherever their order stands, one by one and in sum', async () => {
     const { stack, chain } = whole();
@@ -45,7 +45,7 @@ export function testFills(whole: () => WholeStack): void {
   });
 }
 
-/** Keeps what comes until the reading is ended. */
+/** Keeps the fills that come until the reading is ended. */
 async function follow(fills: AsyncIterable<BookFill>, into: BookFill[]): Promise<void> {
   try {
     for await (const fill of fills) into.push(fill);

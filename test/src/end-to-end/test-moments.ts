@@ -9,7 +9,7 @@ import { eventually } from '../kit/eventually.js';
 import { openMakers, type TestMaker } from '../kit/open-maker.js';
 import type { WholeStack } from './open-whole.js';
 
-/** What was published, and what a maker is told of its order, as of a moment. */
+/** Tests what was published, and what a maker is told of its order, as of a moment. */
 export function testMoments(whole: () => WholeStack): void {
   test('what the feed said of an order at a position and at a block is told as it was published, to its maker too', async () => {
     const { stack, chain } = whole();

@@ -8,7 +8,7 @@ import { answerAsWallet, type WalletCall } from './read-documents.js';
 
 const SEEN_MS_MAX = 120_000;
 
-/** The pages below /docs in a browser. */
+/** Tests the pages below /docs in a browser. */
 export function testPages(whole: () => WholeStack): void {
   let browser: Awaited<ReturnType<typeof openBrowser>>;
   const complaints: string[] = [];
@@ -61,7 +61,7 @@ export function testPages(whole: () => WholeStack): void {
       await page.getByText('Sign and list').click();
       return row.locator('.ACTIVE').isVisible();
     }, true);
-    // Each request has a line of its own: a second list is told from the first.
+    // Each request has its own line, so a second list can be told from the first.
     const lines = await page.locator('#log p').allTextContents();
     expect(lines).toContain('2. GET /v0alpha/limit-orders → 200');
     expect(new Set(lines).size).toBe(lines.length);

@@ -18,7 +18,9 @@ const TOKEN = [
   'function balanceOf(address) view returns (uint256)',
 ];
 
-/** Quotes from their signature through PATCH to the chain, and those of the book from their answer to the chain. */
+/**
+ * Tests quotes from their signature through PATCH to the chain, and the book's quotes from their answer to the chain.
+ */
 export function testQuotes(whole: () => WholeStack): void {
   let market: Market;
   beforeAll(async () => {
@@ -31,7 +33,7 @@ export function testQuotes(whole: () => WholeStack): void {
       const { addresses } = whole().stack;
       const quote = market.quote(version, 2, AMOUNT);
       const issuer = createQuoteIssuer(addresses, TEST_QUOTE_SIGNER_KEY);
-      // The signers that the stack names are those that it takes.
+      // The stack accepts the signers that it names.
       expect(addresses.quoteSigners).toContain(issuer.address);
       const client = createClient({ ...addresses, signer: market.trader });
       return { client, quote, data: issuer.issue(quote), output: await market.outputOf(quote) };
@@ -59,7 +61,7 @@ export function testQuotes(whole: () => WholeStack): void {
     for (const [n, maker] of makers.entries()) {
       await maker.mint(1_000_000_007n);
       await maker.approve(1_000_000_007n);
-      // Of no other test's price: they are the best.
+      // No other test has such prices, so these orders are the best.
       const [order] = await maker.place({ amount: 500_000_007n, wanted: 7n + BigInt(n) });
       await maker.lists(order === undefined ? [] : [order], ['ACTIVE']);
     }

@@ -9,9 +9,9 @@ import type { WholeStack } from './open-whole.js';
 
 const noAllowance = 'INACTIVE INSUFFICIENT_ALLOWANCE';
 
-/** What a maker is told beside the records: by headers, and where something is not known or not kept. */
+/** Tests what a maker is told beside the records: in headers, and if something is not known or not kept. */
 export function testReads(whole: () => WholeStack): void {
-  /** A maker with so many orders that have been read, and its lists as they are answered. */
+  /** Opens a maker with this many orders that have been read, and gives its lists with their headers. */
   async function openLister(count: number) {
     const { stack, chain } = whole();
     const [maker] = (await openMakers(stack, chain, 1)) as [TestMaker];

@@ -22,7 +22,7 @@ function losingAnswers({ wallet }: TestMaker, { addresses }: WholeStack['stack']
   });
 }
 
-/** What of an order can be replaced that was filled in part. */
+/** Tests replacing orders that were filled in part. */
 export function testReplacements(whole: () => WholeStack): void {
   test('an order that is filled in part is replaced by a request that names what is left, and by no other', async () => {
     const { stack, chain } = whole();
@@ -70,7 +70,7 @@ export function testReplacements(whole: () => WholeStack): void {
     });
     expect(replaced.cancelled.map(named).sort()).toEqual([first, second].flatMap((one) => one?.orderHash ?? []).sort());
     const last = await maker.sign({ salt, amount: 11n });
-    // At once: the orders that went are not there any more.
+    // Repeat it at once. The orders that went are no longer there.
     const again = await maker.client.replaceOrders({ salts: [salt] }, [last]);
     expect(again.cancelled.map(named)).toEqual([next.orderHash]);
     await maker.lists([next], ['gone']);

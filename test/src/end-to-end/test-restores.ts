@@ -11,10 +11,10 @@ import type { WholeStack } from './open-whole.js';
 const noBalance = 'INACTIVE INSUFFICIENT_BALANCE';
 const SERVICES = ['ingress', 'query', 'projector', 'chain-watcher'];
 
-/** A database that has lost rows, or all of them. */
+/** Tests a database that has lost some or all of its rows. */
 export function testRestores(whole: () => WholeStack): void {
   let makers: TestMaker[];
-  /** Its funds change all the time. */
+  /** A maker whose funds change all the time. */
   let restless: TestMaker;
 
   beforeAll(async () => {
@@ -29,13 +29,13 @@ export function testRestores(whole: () => WholeStack): void {
     restless = makers.pop() as TestMaker;
   });
 
-  /** An order of each maker in every way to change and to go. */
+  /** Takes the orders of each maker through every way to change and to go. */
   const trade = () => Promise.all(makers.map(tradeOne));
 
-  /** Rows and feed are what the log leads to, and no message was published twice: the reader would have thrown. */
+  /** Expects rows and feed to be what the log leads to. A message published twice would make the reader throw. */
   async function expectAgreement(): Promise<void> {
     const { stack, feed } = whole();
-    // No block, so that nothing is appended meanwhile.
+    // Stop the blocks, so that nothing is appended meanwhile.
     await stack.freeze('anvil');
     try {
       const partitions = Number(stack.operatorEnvironment['PARTITIONS']);
@@ -61,14 +61,14 @@ export function testRestores(whole: () => WholeStack): void {
     });
   }
 
-  /** What the maker can send away to be left with one unit too few for the order. */
+  /** How much the maker has to send away to have one unit too few for the order. */
   async function balanceLeft({ order }: SignedOrder): Promise<bigint> {
     const data = `0x70a08231${order.maker.slice(2).padStart(64, '0')}`;
     const balance = BigInt(await whole().chain.provider.call({ to: order.making.token, data }));
     return balance - BigInt(order.making.amount) + 1n;
   }
 
-  /** None of them does anything until all are started again, on what the work leaves. */
+  /** Freezes the services during the work, and then starts all of them again on its results. */
   async function whileStopped(work: () => Promise<void>): Promise<void> {
     const { stack } = whole();
     for (const service of SERVICES) await stack.freeze(service);
@@ -118,7 +118,7 @@ async function tradeOne(maker: TestMaker): Promise<void> {
   await maker.lists(orders, ['ACTIVE', 'gone', 'gone', 'gone', 'ACTIVE']);
 }
 
-/** POST is refused while the read model is far behind. */
+/** Places orders, and retries as long as POST is refused because the read model is far behind. */
 async function placeAtLast(maker: TestMaker, count: number, amount = 100n): Promise<SignedOrder[]> {
   const orders = await Promise.all(Array.from({ length: count }, () => maker.sign({ amount })));
   const post = () =>

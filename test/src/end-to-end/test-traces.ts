@@ -18,7 +18,7 @@ interface FeedMessage {
   readonly headers: Headers;
 }
 
-/** One trace from the POST through the log to the feed, and from a block to each status that it changed. */
+/** Tests that one trace leads from the POST through the log to the feed, and from a block to each status it changed. */
 export function testTraces(whole: () => WholeStack): void {
   let maker: TestMaker;
   let log: Log;
@@ -52,14 +52,14 @@ export function testTraces(whole: () => WholeStack): void {
     return spans.filter((span) => inTrace(span) || span.links.some(inTrace));
   };
 
-  /** The one span of a service that is as described; waits for it. */
+  /** Waits for the one span of a service that matches. */
   async function findSpan(traceId: string, service: string, isWanted: (span: ReceivedSpan) => boolean) {
     const find = () => tracesOf(traceId).filter((span) => span.resource['service.name'] === service && isWanted(span));
     await eventually(async () => find().length, 1);
     return find()[0] as ReceivedSpan;
   }
 
-  /** The span by which a batch was handled that holds the message of another span. */
+  /** The span of the handled batch that holds the message of another span. */
   function findHandling(traceId: string, service: string, { spanId }: ReceivedSpan) {
     return findSpan(
       traceId,

@@ -10,9 +10,11 @@ import type { WholeStack } from './open-whole.js';
 const { abi, bytecode } = deployArtifacts.TestWallet;
 const erc20 = new Interface(deployArtifacts.TestToken.abi);
 
-/** Orders of a contract wallet from POST to their fill, and what becomes of them when the wallet changes its mind. */
+/**
+ * Tests orders of a contract wallet from POST to their fill, and what becomes of them when the wallet changes its mind.
+ */
 export function testWallets(whole: () => WholeStack): void {
-  /** Pays for every transaction, and takes. */
+  /** Pays for every transaction, and is the taker. */
   let account: ReturnType<typeof Wallet.createRandom>;
   let owner: ReturnType<typeof Wallet.createRandom>;
   let wallet: Contract;
@@ -51,7 +53,7 @@ export function testWallets(whole: () => WholeStack): void {
       taking: { token: tokenAt(1), amount: 50n },
       expiresAt: (await whole().chain.nowSeconds()) + 3600,
     });
-    // The wallet looks at no more than the signature of its owner.
+    // The wallet looks only at its owner's signature.
     const longer: SignedOrder = { ...order, signature: `${order.signature}${'5a'.repeat(300)}` };
     await eventually(
       () =>
@@ -85,7 +87,7 @@ export function testWallets(whole: () => WholeStack): void {
     for (const each of [placed, other]) await isInFeed(each, 'ACTIVE');
     await send(wallet, 'setOwner', account.address);
     for (const each of [placed, other]) await isInFeed(each, 'VALIDATING');
-    // The owner of before can neither list nor cancel.
+    // The previous owner can neither list nor cancel.
     await expect(client.listOrders()).rejects.toMatchObject({ code: 'invalid_signature' });
     const gone = [{ orderHash: placed.orderHash, salt: placed.order.salt }];
     await expect(client.cancelOrders(gone)).rejects.toMatchObject({ code: 'invalid_signature' });

@@ -5,16 +5,16 @@ import { findRoot } from '../conformance/find-root.js';
 const succeeds = (code: string) => spawnSync('python3', ['-c', code]).status === 0;
 const place = (folder: string) => join(findRoot(), 'shared/client-python', folder);
 
-/** Whether a Python is here that the package `makerbook` runs on. */
+/** True if this machine has a Python that the package `makerbook` runs on. */
 export const hasPython = succeeds('import sys; assert sys.version_info >= (3, 10)');
 
-/** Whether it has librdkafka. */
+/** True if this Python has librdkafka. */
 export const hasConfluentKafka = hasPython && succeeds('import confluent_kafka');
 
-/** Whether it has the other packages that our programs import. Else stand-ins sign and send. */
+/** True if this Python has the other packages that our programs import. Otherwise stand-ins sign and send. */
 const hasPackages = hasPython && succeeds('import httpx, coincurve, eth_account; from Crypto.Hash import keccak');
 
-/** What programs in Python are given, so that they find `makerbook` and what it needs. */
+/** The environment in which programs in Python find `makerbook` and what it needs. */
 export const pythonEnvironment = {
   PYTHONPATH: [...(hasPackages ? [] : [place('stand-ins')]), place('src'), process.env['PYTHONPATH'] ?? []]
     .flat()
@@ -22,7 +22,7 @@ export const pythonEnvironment = {
   PYTHONDONTWRITEBYTECODE: '1',
 };
 
-/** What is not tried here, for the person who reads the log. */
+/** What is not tried here, for readers of the test log. */
 export const pythonLacks: readonly string[] = hasPython
   ? [
       ...(hasPackages

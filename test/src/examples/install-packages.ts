@@ -17,8 +17,8 @@ const options = {
 };
 
 /**
- * An empty project into which npm installs the packages as they are published, and in which examples compile against
- * them. What the packages need of others comes from this repository, so that no registry is asked.
+ * Makes an empty project, has npm install the packages into it as they are published, and compiles examples against
+ * them. Their dependencies come from this repository, so that no registry is asked.
  */
 export function installPackages(folder: string, examples: readonly string[]): void {
   const run = (command: string, ...words: string[]) =>
@@ -35,7 +35,7 @@ export function installPackages(folder: string, examples: readonly string[]): vo
   run(join(root, 'node_modules/.bin/tsc'));
 }
 
-/** Copies a package with all that it needs. */
+/** Copies a package with all of its dependencies. */
 function copyPackage(name: string, folder: string): void {
   const [from, to] = [root, folder].map((place) => join(place, 'node_modules', name)) as [string, string];
   if (existsSync(to)) return;

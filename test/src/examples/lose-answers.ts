@@ -4,9 +4,9 @@ import { text } from 'node:stream/consumers';
 import { paths, problemBody } from '@makerbook/contracts-http';
 
 /**
- * What a maker meets on a bad day, in front of the service. Passes requests on, but loses the answer of the first POST
- * of orders. The first GET but that of `info` is refused with 429, and so is the second, of which half the answer
- * comes. The first cancellation, a DELETE or a POST …/cancellations, gets a page of a gateway, and the second 503.
+ * Opens a bad gateway in front of the service. Passes requests on, but loses the answer of the first POST of orders.
+ * Refuses the first two GETs, not counting `info`, with 429, and sends only half of the second answer. The first
+ * cancellation, a DELETE or a POST …/cancellations, gets a page of a gateway, and the second 503.
  */
 export async function openBadGateway(baseUrl: string) {
   const answers: string[] = [];
@@ -50,7 +50,7 @@ export async function openBadGateway(baseUrl: string) {
   const address = server.address();
   return {
     url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`,
-    /** Method and status of each answer, in order; `lost` where the service answered and the maker heard nothing. */
+    /** Method and status of each answer, in order; `lost` if the service answered and the maker heard nothing. */
     answers: answers as readonly string[],
     async close(): Promise<void> {
       server.closeAllConnections();

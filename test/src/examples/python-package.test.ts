@@ -18,7 +18,7 @@ if (pythonLacks.length > 0) console.warn(pythonLacks.join('\n'));
   expect([status, stderr]).toEqual([0, expect.stringMatching(/^Ran [1-9][0-9] tests in /m)]);
 });
 
-test('the bot of its README is the example, word for word', () => {
+test('the bot in the README of the package for Python is the example, word for word', () => {
   const [, bot] =
     /^```python\n("""A market maker's bot.*?)^```$/ms.exec(
       readFileSync(join(root, 'shared/client-python/README.md'), 'utf8'),

@@ -29,10 +29,10 @@ const programs = [
   ['sh', 'services/query/assets/order.sh'] as const,
   [process.execPath, 'shared/client/dist/main.js', 'list'] as const,
 ];
-/** The last one is not below the order of the curve. */
+/** The last key is not below the order of the curve. */
 const bad = [KEY.slice(0, -1), `${KEY}\n`, `0x${'f'.repeat(64)}`];
 
-/** What a program prints on both, where it is given this. */
+/** Runs a program with this environment. Returns what it prints on both outputs. */
 function run([command, ...words]: readonly [string, ...string[]], environment: Record<string, string>) {
   const env = {
     ...process.env,
@@ -44,7 +44,7 @@ function run([command, ...words]: readonly [string, ...string[]], environment: R
   return { status, output: stdout + stderr };
 }
 
-test.each(programs)('%s %s does not show a key that is none', (...command) => {
+test.each(programs)('%s %s does not show a key that is wrong', (...command) => {
   for (const key of bad) {
     const { status, output } = run(command as readonly [string, ...string[]], { MAKER_KEY: key });
     expect(output).toContain('MAKER_KEY is no private key: 0x and 64 hex digits');
@@ -53,7 +53,7 @@ test.each(programs)('%s %s does not show a key that is none', (...command) => {
   }
 });
 
-test.each(['poller', 'streamer'])('%s does not show the keys of its reader and its taker', (name) => {
+test.each(['poller', 'streamer'])('%s does not show the wrong keys of its reader and its taker', (name) => {
   for (const [variable, key] of [
     ['READER_KEY', 'secret-1f1f1f\n'],
     ['TAKER_KEY', KEY.slice(0, -1)],

@@ -10,19 +10,19 @@ const run = promisify(execFile);
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The commands in the code blocks of a README that begin so. @throws Error where there is none */
+/** The commands in a README's code blocks that begin with this text. @throws Error if there is none */
 export function commandsIn(readme: string, begin: string): string[] {
   const blocks = readFileSync(join(root, readme), 'utf8')
     .split(/^```\n/m)
     .filter((_, index) => index % 2 === 1);
-  // The curl of the README goes on until the end of its block.
+  // The README's curl command continues to the end of its block.
   const commands = blocks.flatMap((block) => (block.startsWith('curl') ? [block] : block.trimEnd().split('\n')));
   const found = commands.filter((command) => command.startsWith(begin));
   if (found.length === 0) throw new Error(`${readme} has no command that begins with ${begin}`);
   return found;
 }
 
-/** The command as a shell runs it at once: an npm script without npm, which would install and build before. */
+/** The command that a shell runs at once. Leaves npm out of an npm script: npm would install and build first. */
 function withoutNpm(command: string): string {
   const [, script, words = ''] = /^npm run (\S+)(?: -- (.*))?$/.exec(command) ?? [];
   if (script === undefined) return command;
@@ -32,7 +32,7 @@ function withoutNpm(command: string): string {
   return `'${process.execPath}' ${scripts[script]?.replace(/^exec node deploy\/local\/bootstrap\.mjs /, '')} ${words}`;
 }
 
-/** What a command prints on standard output. @throws Error with what it prints on both when it fails */
+/** What a command prints on standard output. @throws Error with both outputs if it fails */
 export async function outputOf(command: string, env: Environment): Promise<string> {
   const { stdout } = await run('sh', ['-c', withoutNpm(command)], { cwd: root, env: { ...process.env, ...env } });
   return stdout;
@@ -40,7 +40,7 @@ export async function outputOf(command: string, env: Environment): Promise<strin
 
 export type RunningCommand = ReturnType<typeof startCommand>;
 
-/** A command that runs until it is stopped. */
+/** Starts a command that runs until it is stopped. */
 export function startCommand(command: string, env: Environment) {
   const child: ChildProcess = spawn('sh', ['-c', `exec ${withoutNpm(command)}`], {
     cwd: root,
@@ -53,7 +53,7 @@ export function startCommand(command: string, env: Environment) {
       output += data;
     });
   return {
-    /** What it has printed so far. @throws Error where it has ended by itself */
+    /** The lines printed so far. @throws Error if the command has ended by itself */
     lines(): string[] {
       if (child.exitCode !== null) throw new Error(`${command} has ended: ${output}`);
       return output.split('\n');

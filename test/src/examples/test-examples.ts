@@ -22,7 +22,7 @@ const makers = commands.filter((command) => command.includes('maker'));
 const quoters = commands.filter((command) => command.includes('quoter'));
 const adapters = commands.filter((command) => /poller|streamer/.test(command));
 const routers = commands.filter((command) => command.includes('outer'));
-/** Why an example cannot run here. */
+/** Tells why an example cannot run here. */
 function lackOf(command: string): string | undefined {
   if (command.startsWith('java') && !hasJdk) return 'there is no JDK';
   if (command.startsWith('python3') && !hasPython) return 'there is no Python of 3.10 or later';
@@ -47,7 +47,7 @@ const signatures = new Set((await Promise.all(orders)).map(({ signature }) => si
 console.log(signatures.size, [...signatures][0]);
 `;
 
-/** The maker's command: posts an order, lists it, cancels it, finds all of it in the history, and sets a cap. */
+/** Tries the maker's command: posts an order, lists it, cancels it, finds all of it in the history, and sets a cap. */
 async function tryCommand(file: string, { baseUrl, tokens }: StackFile): Promise<void> {
   const env = {
     MAKERBOOK_URL: baseUrl,
@@ -86,7 +86,7 @@ async function tryCommand(file: string, { baseUrl, tokens }: StackFile): Promise
 const readmeOrder = '0x94da6a3499aabcba37e0b10f5a21b8e2d83d8d2c01c7dc36f84677ceddd8828b';
 const folder = mkdtempSync(join(tmpdir(), 'makerbook-examples-'));
 
-/** Every example of `examples/`, the first order of the README, and the packages as they are published. */
+/** Tests every example of `examples/`, the first order of the README, and the packages as they are published. */
 export function testExamples(whole: () => WholeStack): void {
   let environment: Environment;
   let following: RunningCommand[] = [];
@@ -106,7 +106,7 @@ export function testExamples(whole: () => WholeStack): void {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  /** What a maker prints though it has to do each thing twice. */
+  /** The output of a maker that has to do each thing twice. */
   async function outputOnBadDay(command: string, index: number): Promise<string> {
     const gateway = await openBadGateway(whole().stack.addresses.baseUrl);
     const own = join(folder, String(index));
@@ -117,7 +117,7 @@ export function testExamples(whole: () => WholeStack): void {
       const posts = ['POST lost', 'POST 400', 'GET 429', 'GET 429', 'GET 200'];
       expect([command, ...gateway.answers.slice(0, 5)]).toEqual([command, ...posts]);
       expect([command, ...gateway.answers.slice(-3)]).toEqual([command, 'DELETE 502', 'DELETE 503', 'DELETE 200']);
-      // The answer to POST, and its receipt, was lost.
+      // The answer to POST was lost, and the receipt with it.
       if (command.endsWith('example:maker')) expect(output).toMatch(/^receipt \d+:\d+\ncancelled /m);
       return output;
     } finally {
@@ -125,7 +125,7 @@ export function testExamples(whole: () => WholeStack): void {
     }
   }
 
-  /** Each line that a router should have printed, and has not. */
+  /** For each router, the lines that it should have printed and has not. */
   const missing = (wanted: readonly string[]) =>
     following.map((router) => wanted.filter((line) => !router.lines().includes(line)));
   const nothing = () => following.map(() => []);
@@ -172,12 +172,12 @@ export function testExamples(whole: () => WholeStack): void {
     async (quoter) => {
       const { stack, chain } = whole();
       const [{ wallet, cancelAllOnChain }] = (await openMakers(stack, chain, 1)) as [TestMaker];
-      // Its orders have another nonce than those of most makers.
+      // Give its orders another nonce than those of most makers.
       await cancelAllOnChain();
       const client = createClient({ ...stack.addresses, signer: wallet.privateKey as Hex, retry: { attemptsMax: 9 } });
       const open = async () => (await client.listOrders()).records.map(({ orderHash }) => orderHash);
       const start = () => startCommand(quoter, { ...environment, MAKER_KEY: wallet.privateKey });
-      /** The switch may take some back in between on a slow machine. */
+      /** Waits for ten new open orders. On a slow machine the switch may take some back in between. */
       const tenBut = async (earlier: readonly string[]): Promise<readonly string[]> => {
         let hashes: readonly string[] = [];
         await eventually(async () => {

@@ -10,7 +10,7 @@ import { TOPICS } from '../simulation/run-processes.js';
 import { runUnjudged } from '../simulation/simulate-service.js';
 import { foldFeed, type Moment } from './fold-feed.js';
 
-/** The newest message of each key, of those that were published up to one. */
+/** The newest message of each key among those published up to the last one. */
 function newestUpTo(published: readonly LogRecord[], last: LogRecord | undefined): string[] {
   const newest = new Map<string, LogRecord>();
   for (const record of last === undefined ? [] : published.slice(0, published.indexOf(last) + 1)) {
@@ -29,9 +29,9 @@ async function tell(log: LogInMemory, at: Moment): Promise<string[]> {
   return feed.map(lineOf);
 }
 
-describe('the log, folded anew', () => {
+describe('the log, folded again', () => {
   test.each([1, 2, 5, 8, 13, 21])(
-    'says at each position and block what was published by then, byte for byte (seed %i)',
+    'gives for each position and block what was published by then, byte for byte (seed %i)',
     async (seed) => {
       const plan = planRun(seed);
       const log = await runUnjudged(plan);
@@ -56,7 +56,7 @@ describe('the log, folded anew', () => {
     },
   );
 
-  test('ends before a moment that has not come', async () => {
+  test('refuses a moment that has not come yet', async () => {
     const log = await runUnjudged({ ...planRun(1), partitions: 1 });
     const end = log.end(TOPICS.makerEvents, 0);
     await expect(tell(log, { partition: 0, offset: end })).rejects.toThrow(`the log has no position 0:${end}`);

@@ -4,7 +4,7 @@ import type { FencedPublisher, Log, LogRecord } from '@makerbook/kafka';
 import type { HashRow } from '@makerbook/postgres';
 import { createTestProjector, type ProjectionStore, startOfRows } from '@makerbook/projector/testing';
 
-/** Behind a block in every partition, or behind the fact at an offset of one. */
+/** The moment after a block in every partition, or after the fact at an offset of one partition. */
 export type Moment = { readonly block: number } | { readonly partition: number; readonly offset: bigint };
 
 export interface FoldFeedOptions {
@@ -13,13 +13,13 @@ export interface FoldFeedOptions {
   readonly routingGraceSeconds: number;
 }
 
-/** The log is folded in pieces, since nobody knows beforehand where a block is. */
+/** Fold the log in pieces of this size, because the position of a block is not known beforehand. */
 const STEP_OFFSETS = 10_000n;
 
 /**
- * Folds the log anew as a projector does, and gives the newest message of each key of the book at that moment, as it
- * was published, in the order of each partition; tombstones too. It holds all open orders and every hash in memory.
- * @throws Error where the log does not reach the moment
+ * Folds the log again as a projector does. Returns the newest message of each key of the book at that moment, as it was
+ * published, in the order of each partition, with tombstones. Holds all open orders and every hash in memory.
+ * @throws Error if the log does not reach the moment
  */
 export async function foldFeed(at: Moment, { log, topicPrefix, routingGraceSeconds }: FoldFeedOptions) {
   const topics = topicNames(topicPrefix);
@@ -77,7 +77,7 @@ function hearAll() {
   };
 }
 
-/** Likewise, of those that a clock has completed up to the block. */
+/** Keeps the newest message of each key among those that the clock has completed up to the block. */
 function hearToBlock(partition: number, block: number): ReturnType<typeof hearAll> {
   const complete = hearAll();
   let waiting: LogRecord[] = [];
@@ -101,7 +101,7 @@ function hearToBlock(partition: number, block: number): ReturnType<typeof hearAl
   };
 }
 
-/** Rows for a projector that drops no maker: it asks for hashes alone. */
+/** Rows for a projector that drops no maker, and so asks only for hashes. */
 function keepNoRows(): ProjectionStore {
   let projection = startOfRows;
   const hashes = new Map<string, HashRow>();

@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
 import { lineOf, parseLine, type RecordedRecord } from '@makerbook/book';
 
-/** Reads a recorded feed: lines of JSON, packed. */
+/** Reads a recorded feed: gzipped lines of JSON. */
 export async function* readFeedFile(file: string): AsyncGenerator<RecordedRecord> {
   const unpacked = createGunzip();
   const unpacking = pipeline(createReadStream(file), unpacked);
@@ -13,14 +13,14 @@ export async function* readFeedFile(file: string): AsyncGenerator<RecordedRecord
   await unpacking;
 }
 
-/** Writes a recorded feed. @throws Error where the file is there already */
+/** Writes a recorded feed. @throws Error if the file exists already */
 export function openFeedFile(file: string) {
   if (existsSync(file)) throw new Error(`${file} is there already`);
   const packed = createGzip();
   const written = pipeline(packed, createWriteStream(file));
   written.catch(() => undefined);
   return {
-    /** Waits while too much is waiting for the disk. */
+    /** Writes a record. Waits if the disk is too far behind. */
     async write(record: RecordedRecord): Promise<void> {
       if (packed.write(`${lineOf(record)}\n`)) return;
       await Promise.race([new Promise((resolve) => packed.once('drain', resolve)), written]);

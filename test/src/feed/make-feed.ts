@@ -5,8 +5,8 @@ import { runUnjudged } from '../simulation/simulate-service.js';
 import { openFeedFile } from './keep-files.js';
 
 /**
- * Writes the feed of the simulation's makers, who trade for so long on a service that nothing harms. The same seed
- * writes the same.
+ * Writes the feed of the simulation's makers, who trade for this long on an undisturbed service. The same seed gives
+ * the same feed.
  * @returns how many records
  */
 export async function makeFeed(file: string, seed: number, minutes: number): Promise<number> {
@@ -19,7 +19,7 @@ export async function makeFeed(file: string, seed: number, minutes: number): Pro
   return records.length;
 }
 
-/** A block and about one request each second. */
+/** Plans a block and about one request each second. */
 function planQuietRun(seed: number, seconds: number): Plan {
   const chance = createChance(seed);
   const draw = () => chance.below(2 ** 31);

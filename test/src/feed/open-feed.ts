@@ -8,16 +8,16 @@ import { foldFeed, type Moment } from './fold-feed.js';
 import { recordFeed } from './record-feed.js';
 import { replayFeed } from './replay-feed.js';
 
-/** What `npm run book` does with the topics that it finds. */
+/** The commands of `npm run book`, on the topics that it finds. */
 export function openFeed() {
   const { connection, topicPrefix, routingGraceSeconds } = findKafka();
   const log = connectLog({ ...connection, clientId: 'makerbook-book', logger: silentLogger });
   return {
     close: log.close,
-    /** Until Ctrl-C. */
+    /** Records until Ctrl-C. */
     async record(file: string): Promise<void> {
       const { book: topic } = topicNames(topicPrefix);
-      // A signal may come twice, from the terminal and from npm: the second one must not cut the file.
+      // A signal may come twice, from the terminal and from npm. The second one must not cut the file.
       const stopped = new Promise((resolve) => {
         for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, resolve);
       });
@@ -40,7 +40,7 @@ export function openFeed() {
   };
 }
 
-/** @throws Error where it is neither a block nor a position */
+/** @throws Error if it is neither a block nor a position */
 function momentOf(text: string): Moment {
   const [, first = '', offset] = /^(\d{1,15})(?::(\d{1,19}))?$/.exec(text) ?? [];
   if (first === '') throw new Error(`--at ${text}: a block is needed, or <partition>:<offset>`);

@@ -5,13 +5,13 @@ export interface RecordOptions {
   readonly topic: string;
   readonly file: string;
   readonly nowMs: number;
-  /** Called with the number of records that were there before. */
+  /** Called with the number of records that the topic had before. */
   readonly onCaughtUp: (count: number) => void;
 }
 
 /**
- * Writes what a topic has and gets into a file, until it is stopped. What was there before counts as come when the
- * recording began.
+ * Writes the records of a topic into a file, old and new ones, until it is stopped. Records from before get the time at
+ * which the recording began.
  * @returns how many records
  */
 export async function recordFeed(

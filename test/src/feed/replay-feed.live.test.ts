@@ -11,7 +11,7 @@ import { readFeedFile } from './keep-files.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'makerbook-feed-'));
 const file = (name: string) => join(folder, name);
-/** Brokers alone: no stack runs there. */
+/** Name only brokers: no stack runs in this folder. */
 const environment = { KAFKA_BROKERS: testParts().kafkaBrokers, MAKERBOOK_DATA: folder };
 const topicsOf = (name: string) => ({ ...environment, TOPIC_PREFIX: `${name}-${randomBytes(4).toString('hex')}.` });
 const book = (words: string, env = {}) => outputOf(`npm run book -- ${words}`, { ...environment, ...env });
@@ -30,7 +30,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-test('a feed that is made is whole, and the same for the same seed alone', async () => {
+test('a made feed is whole, and only the same seed makes the same feed', async () => {
   const records = await readAll('made.gz');
   const [held, kinds] = [new Book(), new Set<string>()];
   held.expectWhole();
@@ -43,7 +43,7 @@ test('a feed that is made is whole, and the same for the same seed alone', async
   expect(await readAll('other.gz')).not.toEqual(records);
 });
 
-test('what is played into a topic is recorded from it as it was, and is played into no topic that has something', async () => {
+test('a replayed feed is recorded as it was, and is not replayed into a topic that is not empty', async () => {
   const topics = topicsOf('replayed');
   const records = await readAll('made.gz');
   expect(await book(`--replay ${file('made.gz')} --speed 100`, topics)).toBe(`${records.length} records\n`);
@@ -64,12 +64,12 @@ test('what is played into a topic is recorded from it as it was, and is played i
   }
 });
 
-test('a router runs on it without the service: played with the times of now, it is fresh, and orders can be filled', async () => {
+test('a router runs on a replayed feed without the service if the replay uses current times', async () => {
   const topics = topicsOf('fresh');
   const replay = startCommand(`npm run book -- --replay ${file('made.gz')} --speed 4 --fresh`, topics);
   running.push(replay);
   let reader = startCommand(router, topics);
-  // The topic is made by the replay.
+  // The replay makes the topic.
   await eventually(async () => {
     try {
       return reader.lines().includes('FRESH');

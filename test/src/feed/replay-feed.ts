@@ -6,9 +6,9 @@ import { readFeedFile } from './keep-files.js';
 export interface ReplayOptions {
   readonly file: string;
   readonly topicPrefix: string;
-  /** How many times as fast as it came. */
+  /** How many times as fast as the records came. */
   readonly speed: number;
-  /** Whether blocks and orders get the times of now. Orders and proofs of the book stay as they are. */
+  /** True if blocks and orders get current times. Orders and proofs of the book stay as they are. */
   readonly isFresh: boolean;
   readonly now: () => number;
   readonly pause: (ms: number) => Promise<unknown>;
@@ -19,7 +19,7 @@ const APPENDED_RECORDS_MAX = 200;
 /**
  * Plays a recorded feed into the topic of the book, which is created if it is missing.
  * @returns how many records
- * @throws Error where the topic is not empty
+ * @throws Error if the topic is not empty
  */
 export async function replayFeed(
   log: Pick<Log, 'createTopics' | 'endOffsets' | 'createAppender'>,
@@ -52,7 +52,7 @@ export async function replayFeed(
   return count;
 }
 
-/** A topic with records may be one that a projector writes. */
+/** Creates the topic if it is missing. Refuses one with records, because a projector may write it. */
 async function prepareTopic(
   log: Pick<Log, 'createTopics' | 'endOffsets'>,
   topicPrefix: string,

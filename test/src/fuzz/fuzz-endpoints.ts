@@ -9,20 +9,20 @@ import { mutateRequest, type WireRequest } from './mutate-requests.js';
 import { openWireSender } from './send-wire.js';
 
 export interface FuzzOptions {
-  /** The same seed gives the same mutations in the same order; what is mutated is signed anew in each run. */
+  /** The same seed gives the same mutations in the same order. The mutated requests are signed again in each run. */
   readonly seed: number;
   readonly requests: number;
-  /** Fewer, where they take longer than that. */
+  /** Stops early after this many seconds. */
   readonly secondsMax?: number;
   readonly onProgress?: (report: FuzzReport) => void;
 }
 
-/** What was sent, and what became of it. */
+/** A summary of the requests sent and their outcomes. */
 export interface FuzzReport {
   readonly seed: number;
   readonly requests: number;
   readonly seconds: number;
-  /** How often each code, status or end of a connection came, by operation. */
+  /** How often each code, status or end of a connection came, keyed by operation. */
   readonly outcomes: Readonly<Record<string, Readonly<Record<string, number>>>>;
   readonly failures: readonly string[];
 }
@@ -34,9 +34,9 @@ const FAILURES_MAX = 20;
 const PROGRESS_EVERY_MS = 10_000;
 
 /**
- * Sends mutated requests of all operations, half of them to the gateway and half to the services themselves. A fault of
- * the service is never an answer, nor is silence; what is refused is a problem with a code of its operation; what is
- * taken is judged by ethers.
+ * Sends mutated requests of all operations, half of them to the gateway and half to the services themselves. Neither a
+ * fault of the service nor silence may be the answer. A refusal must be a problem with a code of its operation. Ethers
+ * judges what is accepted.
  * @param codesOf the codes that an operation may answer, by its name
  */
 export async function fuzzEndpoints(
@@ -67,7 +67,7 @@ export async function fuzzEndpoints(
   }
 }
 
-/** The requests of one seed, and what became of them. */
+/** The requests of one seed, and their outcomes. */
 function createRun(bases: Bases, senders: Senders, seed: number) {
   const outcomes: Record<string, Record<string, number>> = {};
   const failures: string[] = [];
@@ -76,7 +76,7 @@ function createRun(bases: Bases, senders: Senders, seed: number) {
   async function sendOne(number: number): Promise<void> {
     const random = createChance(seed * 1_000_003 + number);
     const operation = random.pickAny(bases.operations) as Base;
-    // It has a source of its own: how much it draws depends on the time.
+    // Give the operation its own source of chance: how much it draws depends on the time.
     const asked = operation.make(createChance(number - seed * 1_000_003));
     const request = mutateRequest(asked, random, fieldsOf(random));
     const sender = random.oneIn(2) ? senders.gateway : senders.serviceOf(request.asked);
@@ -89,7 +89,7 @@ function createRun(bases: Bases, senders: Senders, seed: number) {
     if (outcome === '200' && operation.name === 'placeOrders') notePlaced(request, exchange);
   }
 
-  /** What was taken by chance can be cancelled by chance. */
+  /** An order that was accepted by chance can be cancelled by chance. */
   function notePlaced({ asked, isFramed }: WireRequest, { answers }: Exchange): void {
     if (!isFramed || asked.method !== 'POST') return;
     for (const item of JSON.parse(answers[0]?.body.toString() ?? '[]') as SignedItem[]) bases.notePlaced(item);
@@ -142,7 +142,7 @@ function judge(request: WireRequest, exchange: Exchange, operation: Base) {
   }
 }
 
-/** Each of many clients: where the stack trusts a second proxy, none of them reaches its limit. */
+/** The address of one of many clients. If the stack trusts a second proxy, none of them reaches its limit. */
 function fieldsOf(random: Chance): Record<string, string> {
   const number = random.below(CLIENTS);
   const client = `10.7.${number >> 8}.${number & 255}`;

@@ -11,11 +11,11 @@ import type { WireRequest } from './mutate-requests.js';
 export interface FuzzedOperation {
   readonly name: string;
   readonly codes: ReadonlySet<string>;
-  /** What is wrong with a 200; undefined where nothing is. */
+  /** Tells what is wrong with a 200; undefined if nothing is. */
   readonly judge: (request: WireRequest, body: string) => string | undefined;
 }
 
-/** What was answered, in a word for the report, and what is wrong with it. */
+/** The answer in a word for the report, and what is wrong with it. */
 export interface Verdict {
   readonly outcome: string;
   readonly fault: string | undefined;
@@ -29,7 +29,7 @@ export function judgeExchange(
 ): Verdict {
   const fault = (text: string): Verdict => ({ outcome: 'fault', fault: text });
   if (end === 'timeout') return fault('no answer in time');
-  // Where its head cannot be read, the answer to a HEAD has a body.
+  // If the head of a HEAD request cannot be read, the answer has a body.
   if (rest.length > 0 && request.asked.method !== 'HEAD')
     return fault(`what is no answer: ${rest.toString('latin1', 0, 200)}`);
   const [answer] = answers;
@@ -74,7 +74,7 @@ function faultOfAnswer(
   return isKnown ? undefined : `not a code of ${operation?.name}: ${said}`;
 }
 
-/** A record for each order that was sent, by a maker who is on the whitelist and has signed it. */
+/** Expects a record for each order sent, each signed by a maker on the whitelist. */
 export function judgePlaced({ sign }: RequestMaker, makers: ReadonlySet<string>) {
   return ({ asked }: WireRequest, body: string): string | undefined => {
     const sent = parseBody(asked) as { order: OrderTerms; signature: string }[];
@@ -92,7 +92,7 @@ export function judgePlaced({ sign }: RequestMaker, makers: ReadonlySet<string>)
   };
 }
 
-/** An item for each hash in its order; only what was placed can be cancelled. */
+/** Expects an item for each hash, in order. Only an order that was placed can be cancelled. */
 export function judgeCancelled(wasPlaced: (orderHash: string) => boolean) {
   return ({ asked }: WireRequest, body: string): string | undefined => {
     const items = JSON.parse(body) as { orderHash: string; status: string }[];
@@ -111,7 +111,7 @@ const navigator = new Interface(deployArtifacts.Navigator.abi);
 const SIGNATURE_FROM_END = 96;
 const SIGNATURE_BYTES = 65;
 
-/** Minimum and signature alone are changed; ethers is the judge of what both say. */
+/** Expects that only minimum and signature changed. Ethers judges what both say. */
 export function judgePatched({ asked }: WireRequest, patched: string): string | undefined {
   const { data, minOutput } = parseBody(asked) as { data: Hex; minOutput: { amount: string } };
   const [before, after] = [hexToBytes(data), hexToBytes(patched as Hex)];
@@ -134,12 +134,12 @@ function queryOf({ target }: Asked): URLSearchParams {
   return new URLSearchParams(target.slice(target.indexOf('?')));
 }
 
-/** A byte order mark is passed over, as by the service. */
+/** Skips a byte order mark, as the service does. */
 function parseBody({ body }: Asked): unknown {
   return JSON.parse(String(body).replace(/^\ufeff/, ''));
 }
 
-/** Ethers takes v as 27 or 28 alone. */
+/** Ethers accepts v only as 27 or 28. */
 function withV(signature: string): string {
   if (signature.length !== 132) return signature;
   const v = Number.parseInt(signature.slice(-2), 16);

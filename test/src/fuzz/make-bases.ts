@@ -12,11 +12,11 @@ import {
 } from '../kit/make-requests.js';
 import { type FuzzedOperation, judgeCancelled, judgePatched, judgePlaced } from './judge-answers.js';
 
-/** Requests that are valid, or wrong in their signature alone, for each operation: what is mutated. */
+/** The requests to mutate, for each operation. They are valid, or wrong only in their signature. */
 export interface Bases {
   readonly makers: readonly BaseWallet[];
   readonly operations: readonly Base[];
-  /** From now on it can be cancelled. */
+  /** Lets the order be cancelled from now on. */
   notePlaced(item: SignedItem): void;
 }
 
@@ -186,7 +186,7 @@ function amountOf(random: Chance): unknown {
   return random.oneIn(8) ? random.pick<unknown>([7, null, '-1', '0x', '1e9']) : String(random.below(1_000_000));
 }
 
-/** Signing is dear: what is signed is used some times, and for so many seconds. */
+/** Uses each value several times, for this many seconds at most, because signing is expensive. */
 function createPool<T>(make: (random: Chance) => T, seconds = 3_600): (random: Chance) => T {
   const pool: { readonly value: T; readonly untilMs: number }[] = [];
   return (random) => {

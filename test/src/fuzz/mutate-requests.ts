@@ -2,14 +2,14 @@ import type { Chance } from '@makerbook/parts';
 import { type Asked, bytesOf } from '../kit/make-requests.js';
 import { CURSORS, type Json, METHODS, ODD_FIELDS, ODD_KEYS, ODD_TARGETS, ODD_VALUES } from './odd-values.js';
 
-/** A request on the wire, and what may be expected of its answer. */
+/** A request on the wire, and what to expect of its answer. */
 export interface WireRequest {
   readonly bytes: Buffer;
   /** Method, target, fields and body before they became bytes. */
   readonly asked: Asked;
   /** Method and path are still those of the operation. */
   readonly isOfOperation: boolean;
-  /** The bytes are one whole request: they have one answer. */
+  /** True if the bytes are one whole request, which has one answer. */
   readonly isFramed: boolean;
   readonly mutation: string;
 }
@@ -32,7 +32,7 @@ export function mutateRequest(asked: Asked, random: Chance, fields: Readonly<Rec
   }
   const isOfOperation = mutated.method === asked.method && pathOf(mutated) === pathOf(asked);
   const whole = bytesOf(mutated, { ...fields, ...mutated.headers });
-  // The answer to a HEAD has a body only where the request cannot be read.
+  // The answer to a HEAD has a body only if the request cannot be read.
   const bytes = mutated.method !== 'HEAD' && random.oneIn(8) ? breakBytes(whole, random, names) : whole;
   const isFramed = bytes === whole && isPlain(mutated);
   return { bytes, asked: mutated, isOfOperation, isFramed, mutation: names.join(', ') };
@@ -48,7 +48,7 @@ const hasBody = ({ body }: Asked) => body !== undefined && body.length > 0;
 const hasQuery = ({ target }: Asked) => target.includes('?');
 const always = () => true;
 
-/** Each by the name under which a failure is reported. */
+/** Keyed by the name that a failure report gives. */
 const mutations: Readonly<Record<string, RequestMutation>> = {
   'another value': inJson((at, random) =>
     at.set(random.oneIn(2) ? random.pick(ODD_VALUES) : oddText(at.value, random)),
@@ -151,7 +151,7 @@ const mutations: Readonly<Record<string, RequestMutation>> = {
   'nothing at all': { fits: always, change: (asked) => asked },
 };
 
-/** One value of a JSON text, and what can be done where it is. */
+/** One value of a JSON text, and the changes possible at its place. */
 interface Place {
   readonly value: Json;
   set(value: Json): void;
@@ -177,7 +177,7 @@ function inJson(change: (at: Place, random: Chance, all: readonly Place[]) => vo
 function placesIn(holder: { [key: string]: Json } | Json[]): Place[] {
   return Object.entries(holder).flatMap(([key, value]) => {
     const target = holder as { [key: string]: Json };
-    // A key such as __proto__ has to become one of its own.
+    // A key such as __proto__ has to become an own property.
     const define = (name: string, content: Json) =>
       Object.defineProperty(target, name, { value: content, enumerable: true, configurable: true, writable: true });
     const place: Place = {
@@ -208,7 +208,7 @@ function inText(change: (text: string, random: Chance) => string): RequestMutati
 
 type Pair = [name: string, value: string];
 
-/** One parameter of a query, among all of them. */
+/** Changes one parameter of a query. */
 function inPair(change: (pair: Pair, random: Chance, pairs: Pair[]) => void): RequestMutation {
   return {
     fits: hasQuery,
@@ -241,7 +241,7 @@ function encode(text: string): string {
   return encodeURIComponent(text.toWellFormed()).replaceAll('%2C', ',');
 }
 
-/** Digits changed, cut, doubled, or something else among them. */
+/** Changes, cuts or doubles digits, or puts something else among them. */
 function oddText(value: Json, random: Chance): Json {
   return typeof value === 'string' && value.length > 0 ? spliceText(value, random) : random.pick(ODD_VALUES);
 }
@@ -254,7 +254,7 @@ function spliceText(text: string, random: Chance): string {
 
 const latin1 = (text: string) => Buffer.from(text, 'latin1');
 
-/** What is no longer one whole request. */
+/** Changes after which the bytes are no longer one whole request. */
 const breakages: Readonly<Record<string, (bytes: Buffer, random: Chance) => Buffer>> = {
   'bytes of the head replaced': (bytes, random) => {
     const changed = Buffer.from(bytes);
@@ -283,7 +283,7 @@ function drawBytes(random: Chance, length: number): Buffer {
   return Buffer.from(Array.from({ length }, () => random.below(256)));
 }
 
-/** Whether nothing of the head ends the connection or changes where the request ends. */
+/** True if nothing in the head ends the connection or changes where the request ends. */
 function isPlain({ method, target, headers = {} }: Asked): boolean {
   const isClean = /^[!-~]+$/.test(target) && /^[/*]/.test(target);
   return (

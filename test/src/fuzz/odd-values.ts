@@ -1,7 +1,7 @@
 /** A value of a JSON text. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
-/** Values at which a field of another type, size or form is told apart. */
+/** Values that differ from what a field expects in type, size or form. */
 export const ODD_VALUES: readonly [Json, ...Json[]] = [
   null,
   0,
@@ -16,7 +16,7 @@ export const ODD_VALUES: readonly [Json, ...Json[]] = [
   `0x${'11'.repeat(20)}`,
   `0x${'ff'.repeat(65)}`,
   String(2n ** 256n),
-  // Seconds and milliseconds of about now, and of far away.
+  // Times in seconds and milliseconds, near now and far away.
   1_800_000_000,
   1_800_000_000_000,
   '1800000000',
@@ -36,7 +36,9 @@ export const ODD_VALUES: readonly [Json, ...Json[]] = [
 export const ODD_KEYS = ['__proto__', 'constructor', '', '0', 'a/b~c', 'SALT', 'order ', 'ключ', '\u0000'] as const;
 export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'TRACE', 'SEARCH'] as const;
 const OF_TWELVE_PARTITIONS = '-,'.repeat(11);
-/** Of another log, partition or form, ahead, or none: of histories and streams of makers, and of the book. */
+/**
+ * Cursors of makers' histories and streams and of the book: of another log, partition or form, ahead, or no cursors.
+ */
 export const CURSORS = [
   '',
   '0',
@@ -56,7 +58,7 @@ export const CURSORS = [
   '\u0000',
 ] as const;
 type Field = readonly [name: string, value: string];
-/** So many bytes that the field is the largest that is taken. */
+/** Repeats the part until the field has the largest size that is accepted. */
 const fill = (part: string) => part.repeat(8_192 / part.length);
 export const ODD_FIELDS: readonly [Field, ...Field[]] = [
   ['Content-Type', 'text/plain'],
@@ -79,7 +81,7 @@ export const ODD_FIELDS: readonly [Field, ...Field[]] = [
   ['Connection', 'close'],
   ['Upgrade', 'h2c'],
   ['Padding', 'p'.repeat(8_193)],
-  // About one connection.
+  // Fields that concern one connection.
   ['Trailer', 'X-A, X-B'],
   ['TE', 'trailers, deflate;q=0.5'],
   ['Keep-Alive', 'timeout=0, max=0'],
@@ -88,7 +90,7 @@ export const ODD_FIELDS: readonly [Field, ...Field[]] = [
   ['Connection', 'X-Forwarded-For, Content-Length, Host'],
   ['Host', 'evil.example'],
   ['Host', '[::1]:99999'],
-  // As large as one may be, and dear to whom it makes work for each part.
+  // Fields of the largest size. They are expensive for a reader that works on each part.
   ...[
     'Accept',
     'Accept-Encoding',

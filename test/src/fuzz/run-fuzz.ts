@@ -19,7 +19,7 @@ const asked = {
   secondsMax: readWhole('--seconds', values.seconds, 1),
 };
 
-/** No limit stands in the way: what is fuzzed is behind them. */
+/** Lift all limits, because the fuzzed code is behind them. */
 const settings = {
   ...UNBOUNDED,
   TRUSTED_PROXY_HOPS: '2',

@@ -1,12 +1,12 @@
 import { type Exchange, isStream, openRaw, type RawConnection } from '../kit/raw-http.js';
 import type { WireRequest } from './mutate-requests.js';
 
-/** Longer than any answer takes: a request that is not whole has 10 s to become so. */
+/** Longer than any answer takes. A request that is not whole has 10 s to become so. */
 const HANG_MS = 120_000;
-/** More than the bytes of any request are answered. */
+/** More answers than the bytes of any request get. */
 const ANSWERS_MAX = 8;
 
-/** Sends requests to one port; connections whose requests are whole are used again. */
+/** Sends requests to one port. Connections whose requests are whole are reused. */
 export function openWireSender(port: number) {
   const idle: RawConnection[] = [];
   return {
@@ -14,7 +14,7 @@ export function openWireSender(port: number) {
       const kept = isFramed ? idle.pop() : undefined;
       const connection = kept?.socket.writable ? kept : await openRaw('127.0.0.1', port);
       if (!isFramed) {
-        // The other side then knows that no more is to come.
+        // End the stream, so that the other side knows that no more will come.
         connection.socket.end(bytes);
         const exchange = await connection.read({ answers: ANSWERS_MAX, timeoutMs: HANG_MS, isHead });
         connection.close();

@@ -8,15 +8,15 @@ import type { FuzzReport } from './fuzz-endpoints.js';
 const REQUESTS = '6000';
 const SECONDS_MAX = '120';
 
-/** Every seed that ever failed stands here, with its cause. */
+/** Every seed that ever failed is listed here, with its cause. */
 const seeds = [1];
 
-/** Mutated requests of all endpoints. */
+/** Tests mutated requests of all endpoints. */
 export function testEndpoints(stackOf: () => OpenStack): void {
   test.each(seeds)(
     'mutated requests are refused with a code of their operation, and right ones are served in between (seed %d)',
     async (seed) => {
-      // A process of its own: in the module loader of Jest the same takes half as much CPU again.
+      // Use a separate process, because in Jest's module loader the same takes half as much CPU again.
       const command = new URL('run-fuzz.js', import.meta.url).pathname;
       const args = [command, '--seed', String(seed), '--requests', REQUESTS, '--seconds', SECONDS_MAX];
       const env = { ...process.env, [TEST_STACK_VARIABLE]: stackOf().folder };

@@ -2,7 +2,7 @@ import { computeAddress, concat, encodeRlp, keccak256, SigningKey, stripZerosLef
 import { eventually } from '../kit/eventually.js';
 import type { KaiaNetwork } from './start-network.js';
 
-/** A transaction by which an account of Kaia changes its key (TxTypeAccountUpdate), and an AccountKeyPublic. */
+/** The types of a transaction that changes a Kaia account's key (TxTypeAccountUpdate), and of an AccountKeyPublic. */
 const ACCOUNT_UPDATE = '0x20';
 const PUBLIC_KEY = '0x02';
 const GAS = 200_000n;

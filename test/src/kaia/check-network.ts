@@ -50,7 +50,7 @@ export async function checkNetwork(network: KaiaNetwork, folder: string): Promis
     wrong.push(...(await measureSources(network, watched)));
     await fill(network, watched, contracts['TOKENS'] ?? '');
     wrong.push(...(await run('end to end', ['deploy/local/dist/run-tests.js', 'end-to-end'], environment)));
-    // Whose end stops the network too.
+    // The end of this stack stops the network too.
     const stack = await openStack({
       ownParts: true,
       settings: { ...environment, KAFKA_BROKERS: network.kafkaBrokers, DATABASE_URL: postgres.url },
@@ -76,7 +76,7 @@ export async function checkNetwork(network: KaiaNetwork, folder: string): Promis
   return wrong;
 }
 
-/** Deploys the contracts, and again. @returns the settings that the command prints */
+/** Deploys the contracts twice. @returns the settings that the command prints */
 async function deploy(chain: Readonly<Record<string, string>>): Promise<Record<string, string>> {
   const command = () => runOperator(['contracts', '--tokens', '--yes'], { ...chain, SERVICE_NAME: 'Makerbook' });
   const first = await command();
@@ -87,7 +87,7 @@ async function deploy(chain: Readonly<Record<string, string>>): Promise<Record<s
   );
 }
 
-/** How far each log is behind its source while the chain is quiet. */
+/** Measures how far each log is behind its source while the chain is quiet. */
 async function measureSources(network: KaiaNetwork, watched: WatchedSources): Promise<string[]> {
   const from = (await head(network)) + 3;
   const turnsBefore = await Promise.all(SOURCES.map((source) => watched.metricOf(source, 'block_turns_total')));
@@ -137,7 +137,7 @@ async function killEndpoint(network: KaiaNetwork, watched: WatchedSources): Prom
   await watched.reached(newest + QUIET_BLOCKS / 2);
 }
 
-/** All logs must have each block, as the node has it. */
+/** Checks that all logs have each block as the node has it. */
 async function compareLogs(network: KaiaNetwork, watched: WatchedSources): Promise<string[]> {
   const first = Math.max(...SOURCES.map((source) => Math.min(...watched.blocksOf(source).keys())));
   const last = Math.min(...SOURCES.map((source) => Math.max(...watched.blocksOf(source).keys())));
@@ -162,7 +162,7 @@ async function head(network: KaiaNetwork): Promise<number> {
   return Number(await network.ask('eth_blockNumber').catch(() => 0));
 }
 
-/** Runs a command of this project, whose output is shown. */
+/** Runs a command of this project and shows its output. */
 function run(title: string, words: readonly string[], settings: Readonly<Record<string, string>>): Promise<string[]> {
   console.log(`\n== ${title}`);
   const child = spawn(process.execPath, [...words], {

@@ -8,7 +8,7 @@ const AT_ONCE = 200;
 const TO = '0x00000000000000000000000000000000000ee002';
 
 /**
- * Has the chain make a block of so many transfers of a token: all wait for the nonce before them, which comes last.
+ * Has the chain make a block of this many token transfers. All wait for the nonce before them, which is sent last.
  * @returns the numbers of the blocks that hold them
  */
 export async function fillBlocks(rpcUrl: string, key: string, token: string, transfers: number): Promise<number[]> {

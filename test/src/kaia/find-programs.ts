@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 
 const NAMES = ['homi', 'kcn', 'kpn', 'ken'] as const;
 
-/** The programs of a Kaia release: their paths, and its version as the programs say it, `v2.2.1`. */
+/** The programs of a Kaia release: their paths, and the version that they print, such as `v2.2.1`. */
 export interface Programs {
   readonly version: string;
   readonly path: Readonly<Record<(typeof NAMES)[number], string>>;

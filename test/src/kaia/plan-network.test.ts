@@ -23,7 +23,7 @@ describe('a private network of Kaia', () => {
       ['127.0.0.1:2?discport=0&ntype=pn'],
     ]);
     expect(plan.map((_, at) => argOf(at, 'port'))).toEqual(['1', '2', '3']);
-    // Kaia's own network has this id, and a node of it another first block.
+    // Kaia's own network has this id, and its nodes another first block.
     for (const at of [0, 1, 2]) expect(argOf(at, 'networkid')).not.toBe('8217');
   });
 
@@ -52,7 +52,7 @@ describe('the programs of a release', () => {
     ['all that is missing', { kcn: 'Kaia v2.2.1', ken: 'Kaia v2.2.1' }, /has no homi, no kpn$/],
     ['a version that is not told', { ...release, kpn: 'hello' }, /kpn does not tell its version: hello$/],
     ['several releases', { ...release, ken: 'Kaia v2.3.0' }, /several releases: v2.2.1, v2.2.1, v2.3.0$/],
-  ])('are refused with %s', (_what, versions, message) => {
+  ])('are refused with a message about %s', (_what, versions, message) => {
     expect(() => findPrograms(folderOf(versions))).toThrow(message);
   });
 

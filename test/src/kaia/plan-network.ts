@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { SigningKey } from 'ethers';
 
-/** Another network than Kaia's own, whose genesis block a node would take. */
+/** Not the id of Kaia's own network: with that a node would take Kaia's genesis block. */
 const NETWORK_ID = '18217';
-/** So many transactions of one account may wait, that one account can fill a block. */
+/** How many transactions of one account may wait. One account can then fill a block. */
 const WAITING_MAX = '16384';
 /** As `KAIA.md` says. */
 const SEGMENT_BYTES = '900000';
@@ -24,7 +24,7 @@ export interface NetworkPorts {
   readonly ws: number;
 }
 
-/** How a node of the network is started; what its data folder must hold before that. */
+/** How to start a node of the network, and what its data folder must hold before that. */
 export interface NodePlan {
   readonly name: keyof NetworkKeys;
   readonly program: 'kcn' | 'kpn' | 'ken';
@@ -90,7 +90,7 @@ export function planNetwork(
 }
 
 function addressOf(key: string, port: number, type: string): string {
-  // Without the mark of its form.
+  // Leave out the prefix that marks the key's form.
   const publicKey = new SigningKey(key).publicKey.slice('0x04'.length);
   return `kni://${publicKey}@127.0.0.1:${port}?discport=0&ntype=${type}`;
 }

@@ -14,7 +14,7 @@ const CHAIN_ID = 8217;
 /**
  * Starts a private network of Kaia with a block a second, on free ports of this machine.
  * @param kafkaBrokers where the endpoint node writes its blocks
- * @throws Error where a program fails, or no block comes
+ * @throws Error if a program fails or no block comes
  */
 export async function startNetwork({ path }: Programs, folder: string, kafkaBrokers: string) {
   const [rich, taker] = [Wallet.createRandom(), Wallet.createRandom()];
@@ -37,7 +37,7 @@ export async function startNetwork({ path }: Programs, folder: string, kafkaBrok
     run(path[node.program], ['init', '--datadir', node.folder, join(folder, 'genesis/scripts/genesis.json')]);
     writeFileSync(join(node.folder, 'static-nodes.json'), JSON.stringify(node.peers));
     start(node, node.name === 'endpoint' ? ['--chaindatafetcher.no.default'] : []);
-    // A node tries one that does not listen yet again after half a minute.
+    // Wait until the node listens: another node retries it only after half a minute.
     await eventually(() => isPortFree(ports[node.name], undefined), false);
   }
   const rpcUrl = `http://127.0.0.1:${rpc}`;
@@ -57,7 +57,7 @@ export async function startNetwork({ path }: Programs, folder: string, kafkaBrok
       part?.kill('SIGKILL');
       await part?.exited;
     },
-    /** Starts it again, on its data. */
+    /** Starts a node again, on its data. */
     start(name: NodePlan['name']): void {
       for (const node of plan) if (node.name === name) start(node);
     },
@@ -66,7 +66,7 @@ export async function startNetwork({ path }: Programs, folder: string, kafkaBrok
   await eventually(async () => (await head()) > 1, true).catch((error: unknown) => {
     throw new Error(`the network makes no blocks, see ${folder}/*.log`, { cause: error });
   });
-  // As KAIA.md says of a new chain: the fetcher would stop at block 0.
+  // Follow KAIA.md for a new chain: otherwise the fetcher would stop at block 0.
   await network.ask('chaindatafetcher_writeCheckpoint', await head());
   await network.ask('chaindatafetcher_startFetching');
   return network;
@@ -81,7 +81,7 @@ function run(program: string, args: readonly string[]): void {
   }
 }
 
-/** What a node answers. @throws Error with its words where it refuses */
+/** Asks a node. @throws Error with the node's message if it refuses */
 async function ask(url: string, method: string, params: readonly unknown[]): Promise<unknown> {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
   const answer = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });

@@ -22,15 +22,15 @@ interface LoggedBlock {
 
 interface Parts {
   readonly kafkaBrokers: string;
-  /** Empty. */
+  /** A database without rows. */
   readonly databaseUrl: string;
   /** Settings that name the contracts. */
   readonly contracts: Readonly<Record<string, string>>;
-  /** For logs. */
+  /** The folder for logs. */
   readonly folder: string;
 }
 
-/** A watcher for each source, each with a log of its own, and when each source had a block. */
+/** Starts a watcher for each source, each with its own log, and notes when each source had a block. */
 export async function watchSources(network: KaiaNetwork, { kafkaBrokers, databaseUrl, contracts, folder }: Parts) {
   mkdirSync(folder, { recursive: true });
   await migrate({ url: databaseUrl, connectTimeoutMs: 60_000 });
@@ -70,7 +70,7 @@ export async function watchSources(network: KaiaNetwork, { kafkaBrokers, databas
   const blocksOf = (source: Source) => blocks.get(source) ?? new Map<number, LoggedBlock>();
   return {
     blocksOf,
-    /** Milliseconds from when the source had the block to when the watcher's log had it; of blocks that both have. */
+    /** Milliseconds from when the source had a block to when the watcher's log had it, for blocks that both have. */
     delaysOf(source: Source, numbers: readonly number[]): number[] {
       return numbers.flatMap((number) => {
         const logged = blocksOf(source).get(number)?.atMs ?? Number.NaN;
@@ -116,7 +116,7 @@ function followBlocks(log: Log, prefix: string): Map<number, LoggedBlock> {
   return blocks;
 }
 
-/** When the last segment of each block came, by its number. */
+/** When the last segment of each block came, keyed by block number. */
 function followTopic(log: Log, topic: string): ReadonlyMap<number, number> {
   const at = new Map<number, number>();
   log.followTopic({
@@ -129,7 +129,7 @@ function followTopic(log: Log, topic: string): ReadonlyMap<number, number> {
   return at;
 }
 
-/** When the node announced each block, by its number. Begins again where the connection ends. */
+/** When the node announced each block, keyed by block number. Reconnects if the connection ends. */
 function followHeads(url: string) {
   const at = new Map<number, number>();
   let socket: WebSocket | undefined;

@@ -14,8 +14,8 @@ export function admitMaker(maker: string | readonly string[], environment: Recor
 
 /**
  * Runs a command of the operator.
- * @param checkout the root of another checkout, built, whose command it is
- * @throws Error with what it said where it exits with 1
+ * @param checkout the root of the built checkout whose command is run
+ * @throws Error with its output if it fails
  */
 export function runOperator(
   words: readonly string[],

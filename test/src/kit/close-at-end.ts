@@ -1,19 +1,19 @@
 import { closeAll } from '@makerbook/contracts-primitives';
 
 /**
- * Steps that close what a command has opened, the newest first, at its end or at a signal, which then ends it with 1.
- * Whatever fails, the rest is closed too.
+ * Collects steps that close what a command has opened. They run newest first, at its end or at a signal, which then
+ * ends it with 1. If one step fails, the others still run.
  */
 export function closeAtEnd() {
   const steps: (() => unknown)[] = [];
   let closed: Promise<void> | undefined;
-  /** Once: an end of the work and a signal wait for the same. */
+  /** Closes once. The end of the work and a signal wait for the same closing. */
   const close = () => {
     closed ??= closeAll(steps.splice(0).reverse(), console.error).catch(() => undefined);
     return closed;
   };
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'disconnect', 'uncaughtException'] as const) {
-    // The terminal and npm may both pass it on.
+    // The terminal and npm may both pass a signal on.
     process.on(signal, (reason: unknown) => {
       if (reason instanceof Error) console.error(reason);
       void close().finally(() => process.exit(1));

@@ -6,9 +6,9 @@ import type { OrderChange } from './status-of.js';
 const ROUTING_GRACE_SECONDS = 60;
 
 /**
- * Where the messages about an order are not those that a fold of the log leads to, each once and in its order. To be
- * asked while nothing is appended; `verifyRows` holds the rows to a replay.
- * @param partitions of the log
+ * Finds orders whose messages differ from those of a fold of the log, each once and in order. Call it while nothing is
+ * appended. `verifyRows` compares the rows with a replay.
+ * @param partitions the number of partitions of the log
  */
 export function compareFeed(feed: Pick<FollowedOrders, 'facts' | 'changes'>, partitions: number): string[] {
   const expected = new Map<string, string[]>();

@@ -29,7 +29,7 @@ const abi = new Interface([
   'event OrderFilled(address indexed maker, bytes32 indexed orderHash, address taker, uint256 making, uint256 taking, uint256 remaining)',
 ]);
 
-/** A log of the protocol as a fill; undefined where it is none. @param seconds the time of its block */
+/** Reads a log of the protocol as a fill. Undefined if it is none. `place.seconds` is the time of its block. */
 export function readLoggedFill(
   log: { readonly topics: readonly string[]; readonly data: string },
   place: Pick<LoggedFill, 'blockNumber' | 'logIndex' | 'seconds'>,
@@ -41,8 +41,8 @@ export function readLoggedFill(
 }
 
 /**
- * Reads the fills of each maker page by page, of its history and of what is public, and finds where they are not those
- * that the contract has logged: one by one, in their order, and in sum.
+ * Reads the fills of each maker page by page, from its history and from the public list. Finds where they differ from
+ * the logs of the contract: one by one, in their order, and in sum.
  */
 export async function compareFills(
   makers: readonly Maker[],
@@ -63,7 +63,7 @@ export async function compareFills(
     const history: (ToldFill & { readonly position: string })[] = [];
     for await (const entry of readHistory(client, { happened: ['FILLED'] }))
       if (entry.happened === 'FILLED') history.push(entry);
-    // Those of one fact are sorted by their orders.
+    // The history sorts the fills of one fact by their orders.
     const facts = [...Map.groupBy(history, ({ position }) => position).values()];
     judge(
       'the history',

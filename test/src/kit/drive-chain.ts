@@ -6,23 +6,23 @@ const erc20 = new Interface(deployArtifacts.TestToken.abi);
 const GAS = toBeHex(300_000);
 const MINED_MS_MAX = 30_000;
 
-/** The chain of a bench's stack: transactions of anybody, without their keys. */
+/** The chain of a bench's stack. It takes transactions of any account, without the account's key. */
 export type DrivenChain = Awaited<ReturnType<typeof driveChain>>;
 
 /** @throws Error when the chain does not answer */
 export async function driveChain(rpcUrl: string) {
-  // A call is sent at once, by itself.
+  // Send each call at once, by itself.
   const provider = new JsonRpcProvider(rpcUrl, undefined, { cacheTimeout: -1, batchMaxCount: 1, pollingInterval: 20 });
   const heads = await followHeads(rpcUrl.replace(/^http/, 'ws'));
   await provider.send('anvil_autoImpersonateAccount', [true]);
 
   return {
-    /** Puts a transaction into the pool; answers with its hash. */
+    /** Puts a transaction into the pool. Returns its hash. */
     send: (from: string, to: string, method: 'mint' | 'approve' | 'transfer', ...words: unknown[]): Promise<string> =>
       provider.send('eth_sendTransaction', [{ from, to, gas: GAS, data: erc20.encodeFunctionData(method, words) }]),
     /** Mines a block now, beside the one that the stack mines each second. */
     mine: (): Promise<unknown> => provider.send('evm_mine', []),
-    /** The number of the block that holds the transaction; waits for it. */
+    /** Waits for the block that holds the transaction. Returns its number. */
     async blockOf(transaction: string): Promise<number> {
       const receipt = await provider.waitForTransaction(transaction, 1, MINED_MS_MAX);
       if (receipt?.status !== 1) throw new Error(`transaction ${transaction} failed`);

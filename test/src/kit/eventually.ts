@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** Asks until the answer is the expected one; fails with the last answer after a generous time. */
+/** Asks until the answer is the expected one. Fails with the last answer after a generous time. */
 export async function eventually<T>(ask: () => Promise<T>, expected: T, waitMs = 300_000): Promise<void> {
   const wanted = JSON.stringify(expected);
   const deadline = Date.now() + waitMs;

@@ -9,20 +9,20 @@ describe('after an order has left the feed', () => {
   const entry = { kind: 'entry', entry: { status: 'ACTIVE' }, id: { offset: 5n, index: 0 } } as unknown as OrderChange;
 
   test.each(['CANCELLED', 'CANCELLED_ONCHAIN', 'NONCE_CHANGED', 'FILLED', 'EXPIRED', 'GRACE_PERIOD'])(
-    'with %s any message is wrong',
+    'any message is wrong if it left with %s',
     (removal) => {
       expect(afterTheEnd([entry, gone(removal)], entry)).toMatch(/^ACTIVE .* came after gone/);
       expect(afterTheEnd([gone(removal)], gone('EXPIRED'))).toMatch(/^gone EXPIRED .* came after/);
     },
   );
 
-  test.each(['QUARANTINED', 'SUSPENDED'])('with %s it may come back', (removal) => {
+  test.each(['QUARANTINED', 'SUSPENDED'])('it may come back if it left with %s', (removal) => {
     expect(afterTheEnd([gone(removal)], entry)).toBeUndefined();
     expect(afterTheEnd([entry], gone('FILLED'))).toBeUndefined();
   });
 });
 
-describe('an order was read', () => {
+describe('a reading of an order counts only in time and at a new enough block', () => {
   const fact = (type: string, given: object) => ({ type, ...given }) as unknown as MakerEvent;
   const cancelled = fact('OrderCancelled', { orderHash: '0x1' });
   const readAt = (number: number) => fact('MakerObserved', { block: { number }, orders: [{ orderHash: '0x1' }] });

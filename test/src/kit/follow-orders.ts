@@ -9,23 +9,23 @@ import { type OrderChange, statusOf } from './status-of.js';
 
 /** One message to the router about an order, and what led to it. */
 export interface Step {
-  /** `ACTIVE`, `INACTIVE INSUFFICIENT_BALANCE`, `gone FILLED`. */
+  /** For example `ACTIVE`, `INACTIVE INSUFFICIENT_BALANCE` or `gone FILLED`. */
   readonly status: string;
   /**
-   * What changed, each with the value that the message has: `ALLOWANCE_CHANGED 100`, `FILLED 60` (in sum). Of a
-   * tombstone the type of the fact.
+   * The changes, each with its value in the message: `ALLOWANCE_CHANGED 100`, `FILLED 60` (in sum). For a tombstone,
+   * the type of the fact.
    */
   readonly changes: readonly string[];
-  /** What caused the fact: the transaction, the occasion of a reading, `request`, or what a block's time means. */
+  /** The cause of the fact: the transaction, the occasion of a reading, `request`, or what a block's time means. */
   readonly cause: string;
 }
 
 export type FollowedOrders = ReturnType<typeof followOrders>;
 
 /**
- * The log, and the router's feed that the projector makes of it, from their beginnings. Each call throws once the feed
- * or a record of the log is wrong, came twice, or is not as `asyncapi.json` says; messages of the other topics are
- * checked too.
+ * Follows the log, and the router's feed that the projector makes of it, from their beginnings. Each call throws once
+ * the feed or a record of the log is wrong or came twice, or once a message of any topic is not as `asyncapi.json`
+ * says.
  */
 export function followOrders({
   addresses,
@@ -73,20 +73,20 @@ export function followOrders({
     if (failure !== undefined) throw failure;
     return value;
   };
-  /** Facts by offset, in the order of the log. */
+  /** Facts keyed by offset, in the order of the log. */
   const factsOf = (partition: number): ReadonlyMap<bigint, MakerEvent> =>
     orThrow(partitions[partition]?.facts ?? new Map<bigint, MakerEvent>());
-  /** Every message about an order, as they came. */
+  /** Every message about an order, in the order in which they came. */
   const changesOf = (orderHash: string): readonly OrderChange[] => orThrow(changes.get(orderHash) ?? []);
   return {
     changes: changesOf,
-    /** The status of the newest message; `nothing` before the first. */
+    /** The status of the newest message, `nothing` before the first. */
     last: (orderHash: string) => statusOf(changesOf(orderHash).at(-1)),
-    /** The newest message but a tombstone. */
+    /** The newest message that is no tombstone. */
     entry: (orderHash: string) => entryOf(changesOf(orderHash)),
     /**
      * Every message about the order.
-     * @throws Error where a message names a fact that the log does not hold, or one that is not about its maker
+     * @throws Error if a message names a fact that the log does not hold, or that is not about the order's maker
      */
     steps({ order, orderHash }: SignedOrder): Step[] {
       const entry = entryOf(changesOf(orderHash));
@@ -102,20 +102,20 @@ export function followOrders({
         return stepOf(change, entry, fact);
       });
     },
-    /** True if the log has a reading of the order that counts. Then the feed must have told of the order. */
+    /** True if the log has a reading of the order that counts. Then the feed must have shown the order. */
     isObserved: (orderHash: string) => orThrow(readings.isObserved(orderHash)),
     book: () => orThrow(book),
     facts: factsOf,
     factAt: (partition: number, offset: bigint) => factsOf(partition).get(offset),
-    /** The newest block that is processed in every partition of the log; -1 before the first. */
+    /** The newest block that is processed in every partition of the log, -1 before the first. */
     block: () => orThrow(Math.min(...partitions.map(({ block }) => block))),
-    /** The newest block up to which every partition of the feed is complete; -1 before the first. */
+    /** The newest block up to which every partition of the feed is complete, -1 before the first. */
     bookBlock: () => orThrow(Math.min(...partitions.map((_, at) => book.clocks.get(at)?.block.number ?? -1))),
     close: () => log.close(),
   };
 }
 
-/** Follows topics as the log does. A message that `asyncapi.json` does not allow ends that with an error. */
+/** Follows topics as the log does. Stops with an error at a message that `asyncapi.json` does not allow. */
 function checkMessages(
   log: ReturnType<typeof connectLog>,
   topics: ReturnType<typeof topicNames>,
@@ -145,7 +145,7 @@ export function noteReadings() {
   const [observed, cancelled] = [new Set<string>(), new Set<string>()];
   return {
     isObserved: (orderHash: string): boolean => observed.has(orderHash),
-    /** @param block the last one processed before the fact in its partition */
+    /** @param block the last block processed before the fact in its partition */
     add(fact: MakerEvent, block: number): void {
       if (fact.type === 'OrderCancelled') cancelled.add(fact.orderHash);
       if (fact.type !== 'MakerObserved' || fact.block.number < block) return;
@@ -162,7 +162,7 @@ function noteChange(changes: Map<string, OrderChange[]>, change: OrderChange): v
   changes.set(orderHash, [...before, change]);
 }
 
-/** What is wrong with a message about an order that left the feed for good; undefined where nothing is. */
+/** Says what is wrong with a message about an order that left the feed for good. Undefined if nothing is. */
 export function afterTheEnd(before: readonly OrderChange[], change: OrderChange): string | undefined {
   const last = before.at(-1);
   if (last?.kind !== 'removed' || ['QUARANTINED', 'SUSPENDED', 'CAPPED'].includes(last.removal)) return undefined;

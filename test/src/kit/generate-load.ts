@@ -3,24 +3,24 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { openSender, type PreparedRequest } from './send-requests.js';
 
-/** What became of requests that were all answered as they were to be. */
+/** The result of requests that were all answered as expected. */
 interface Sent {
-  /** Milliseconds of each, from when it was to be sent until the last byte of its answer. */
+  /** Milliseconds of each request, from when it was due until the last byte of its answer. */
   readonly latencyMs: readonly number[];
   /** Time from the first request until the last answer. */
   readonly seconds: number;
 }
 
-/** So many at a time, each as soon as one before is answered: what a service can do, and no latency to go by. */
+/** Keeps this many requests in flight. Shows what a service can do, but gives no latency to go by. */
 type AtOnce = { readonly atOnce: number };
-/** Each at its time, whether answers come or not: a slow answer delays none of the next, and counts in full. */
+/** Sends each request when it is due, answers or not. A slow answer delays no later request, and counts in full. */
 type AtPace = { readonly perSecond: number };
 
 export type Pace = ReturnType<typeof beginAtPace>;
 
 /**
- * Begins the work so many times a second in this process, each at its time, though earlier ones hang. What a busy
- * machine misses is left out: to make up for it would leave the process no time for answers.
+ * Begins the work this many times a second in this process, even if earlier work hangs. What a busy machine misses is
+ * left out: to make up for it would leave the process no time for answers.
  */
 export function beginAtPace(perSecond: number, work: () => Promise<void>) {
   const inFlight = new Set<Promise<void>>();
@@ -64,9 +64,9 @@ interface Job {
 }
 type Outcome = Sent | { readonly failure: string };
 
-/** Sends requests, signed beforehand, from a process of its own, which ends with the one that opens it. */
+/** Sends presigned requests from a child process. The child ends with the process that opens it. */
 export function openLoadGenerator() {
-  // Bodies cross as they are; a terminal's signals are for the bench, which closes it.
+  // Bodies cross as they are. A terminal's signals go to the bench, which closes the child.
   const child: ChildProcess = fork(fileURLToPath(import.meta.url), { serialization: 'advanced', detached: true });
   return {
     /** One call at a time. @throws Error with the first answer of another status */
@@ -119,14 +119,14 @@ async function sendAtPace(requests: readonly PreparedRequest[], perSecond: numbe
   for (const [index, request] of requests.entries()) {
     const lateMs = await untilDue(startedAtMs, index, perSecond);
     const answer = send(request).then((tookMs) => tookMs + lateMs);
-    // Seen to when all are sent.
+    // `Promise.all` takes the error once all are sent.
     answer.catch(() => undefined);
     answers.push(answer);
   }
   return Promise.all(answers);
 }
 
-/** Waits until the n-th of so many a second is due. @returns by how many milliseconds that was missed */
+/** Waits until the n-th request is due. @returns how many milliseconds late it is */
 async function untilDue(startedAtMs: number, n: number, perSecond: number): Promise<number> {
   for (;;) {
     const leftMs = startedAtMs + (n * 1000) / perSecond - performance.now();
@@ -135,7 +135,7 @@ async function untilDue(startedAtMs: number, n: number, perSecond: number): Prom
   }
 }
 
-// This runs in the process of its own.
+// This runs in the child process.
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   process.on('message', (job: Job) => {
     void run(job).then(

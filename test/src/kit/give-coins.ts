@@ -3,14 +3,14 @@ import { type JsonRpcProvider, parseEther, toBeHex, Wallet } from 'ethers';
 const key = process.env['MAKER_KEY'];
 
 /**
- * False where MAKER_KEY names an account that holds coins: the chain is none for development then, gives no coins away,
+ * False if MAKER_KEY names an account that holds coins. The chain is then not for development: it gives no coins away,
  * makes no block on demand and keeps its own time.
  */
 export const isDevelopmentChain = key === undefined;
 
 let sending: Promise<unknown> = Promise.resolve();
 
-/** Gives an account coins for gas, on a chain that is none for development from the account of MAKER_KEY. */
+/** Gives an account coins for gas. If the chain is not for development, the account of MAKER_KEY pays them. */
 export async function giveCoins(provider: JsonRpcProvider, address: string, coins = '10'): Promise<void> {
   const value = parseEther(coins);
   if (key === undefined) {
@@ -18,7 +18,7 @@ export async function giveCoins(provider: JsonRpcProvider, address: string, coin
     return;
   }
   const payer = new Wallet(key.trim(), provider);
-  // One after the other, so that no two take the same nonce.
+  // Send one after the other, so that no two take the same nonce.
   const sent = sending.then(async () => {
     const nonce = await payer.getNonce('pending');
     return payer.sendTransaction({ to: address, value, nonce });

@@ -16,7 +16,7 @@ import { type BaseWallet, hexlify, randomBytes, TypedDataEncoder, toBeHex, ZeroA
 import { createQuoteIssuer, TEST_QUOTE_SIGNER_KEY } from '../quotes/issue-quotes.js';
 import { requestBytes } from './raw-http.js';
 
-/** What an order says, as JSON has it. */
+/** The terms of an order, as in JSON. */
 export interface OrderTerms {
   readonly salt: string;
   readonly nonce: string;
@@ -35,14 +35,14 @@ export interface Asked {
   readonly body?: string | Uint8Array;
 }
 
-/** An item of a POST, and the hash that it is to get. */
+/** An item of a POST, and its expected hash. */
 export interface SignedItem {
   readonly order: OrderTerms;
   readonly signature: string;
   readonly orderHash: string;
 }
 
-/** What a maker says of all its orders. */
+/** Kinds of requests about all orders of a maker. */
 export type ExitKind = 'cancel-all' | 'heartbeat' | 'cancel-keys' | 'fill-cap';
 
 export const ORDERS_PATH = '/v0alpha/limit-orders';
@@ -51,11 +51,11 @@ export const QUOTE_PATH = '/v0/quote/data';
 
 export type RequestMaker = ReturnType<typeof requestMaker>;
 
-/** Requests of makers. Other tests hold the digests that they sign, and the calls of quotes, to those of ethers. */
+/** Makes requests of makers. Other tests compare the signed digests, and the calls of quotes, with those of ethers. */
 export function requestMaker(stack: StackFile) {
   const sign = createSigner(stack);
   const [making = ZeroAddress, taking = ZeroAddress] = stack.tokens.map(({ address }) => address);
-  /** Issued a second ago, unless given. */
+  /** A read that was issued a second ago, if the time is not given. */
   const reading = (path: string, maker: BaseWallet, hash: HashRead, issuedAt = nowSeconds() - 1) => {
     const salt = randomBytes(32);
     const signature = signDigest(maker, hash({ issuedAt: BigInt(issuedAt), salt }));
@@ -100,7 +100,7 @@ export function requestMaker(stack: StackFile) {
     stream: (maker: BaseWallet, at?: number) => reading('/stream', maker, sign.hashers.hashStreamRequest, at),
     account: (maker: BaseWallet, at?: number) => reading('/account', maker, sign.hashers.hashAccountRequest, at),
     history: (maker: BaseWallet, at?: number) => reading('/history', maker, sign.hashers.hashHistoryRequest, at),
-    /** Cancel-all of one token, heartbeat, cancel keys and fill cap. @param more is not signed, and `cap` is */
+    /** Cancel-all of one token, heartbeat, cancel keys and fill cap. @param more is not signed, unlike `cap` */
     exit(
       kind: ExitKind,
       wallet: BaseWallet,
@@ -142,7 +142,7 @@ interface QuoteTerms {
   readonly key: Hex;
 }
 
-/** `quote.tx.data` of a quote of version v0; without an assertion where `minOutput` is undefined. */
+/** `quote.tx.data` of a quote of version v0. It has no assertion if `minOutput` is undefined. */
 function quoteCall(stack: StackFile, change: Partial<QuoteTerms>): string {
   const [tokenIn = ZERO_ADDRESS, tokenOut = ZERO_ADDRESS] = stack.tokens.map(({ address }) => lower(address));
   const pools = [lower(stack.pools[0]?.address ?? ZERO_ADDRESS)];
@@ -151,7 +151,7 @@ function quoteCall(stack: StackFile, change: Partial<QuoteTerms>): string {
   return createQuoteIssuer(stack, key).issue({ ...route, ...terms });
 }
 
-/** The body by which orders of a maker are cancelled by their salts. @param signer signs instead of the maker */
+/** The body that cancels a maker's orders by their salts. @param signer signs instead of the maker */
 export function bySalts({ sign }: RequestMaker, items: readonly SignedItem[], maker: BaseWallet, signer = maker) {
   const body = { maker: maker.address, salts: items.map(({ order }) => order.salt), untilMs: Date.now() };
   const digest = TypedDataEncoder.hash(typedDataDomain(sign.domain), cancelBySaltRequestTypes, body);
@@ -179,7 +179,7 @@ function createSigner({ serviceName, chainId, limitOrderProtocol }: StackFile) {
   return {
     domain,
     hashers,
-    /** @throws Error where it is no order */
+    /** @throws Error if it is no order */
     hashOrder: (order: OrderTerms): string => bytesToHex(digestOf(order)),
     signOrder: (wallet: BaseWallet, order: OrderTerms) => signDigest(wallet, digestOf(order)),
     signCancellation(wallet: BaseWallet, orderHash: string, salt: string) {
@@ -223,7 +223,7 @@ export function nowSeconds(): number {
   return Math.floor(Date.now() / 1000);
 }
 
-/** @param headers besides its own */
+/** The request on the wire. @param more headers besides its own */
 export function bytesOf({ method, target, headers, body }: Asked, more: Readonly<Record<string, string>> = {}): Buffer {
   return requestBytes(method, target, { ...headers, ...more }, body);
 }

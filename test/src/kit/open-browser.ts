@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Browser, chromium, type LaunchOptions, type Page } from 'playwright-core';
 
-/** Undefined where no Chromium runs here: CHROMIUM names one, and for Linux on x64 a package brings it. */
+/** False if no Chromium runs here. CHROMIUM names one, and a package brings one for Linux on x64. */
 export const canOpenBrowser =
   process.env['CHROMIUM'] !== undefined || (process.platform === 'linux' && process.arch === 'x64');
 if (!canOpenBrowser) console.warn('the pages are not tested in a browser: name a Chromium by CHROMIUM=/path/to/it');
@@ -25,7 +25,7 @@ const args = [
 export const sizes = { wide: { width: 1280, height: 900 }, narrow: { width: 390, height: 844 } };
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** What axe finds wrong on a page. */
+/** Lists the faults that axe finds on a page. */
 export async function findFaults(page: Page): Promise<string[]> {
   await page.evaluate(axe);
   return page.evaluate(async () => {
@@ -38,7 +38,7 @@ export async function findFaults(page: Page): Promise<string[]> {
   });
 }
 
-/** Notes what goes wrong on a page, and what it asks of others than its own service. */
+/** Notes the errors of a page, and its requests to anything but its own service. */
 export function noteComplaints(page: Page, baseUrl: string, complaints: string[]): void {
   page.on('pageerror', (error) => complaints.push(error.message));
   page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
@@ -47,7 +47,7 @@ export function noteComplaints(page: Page, baseUrl: string, complaints: string[]
   });
 }
 
-/** A headless Chromium. */
+/** Opens a headless Chromium. */
 export async function openBrowser(): Promise<Pick<Browser, 'newContext'> & { stop(): Promise<void> }> {
   const folder = mkdtempSync(join(tmpdir(), 'makerbook-chromium-'));
   const remove = () => rmSync(folder, { recursive: true, force: true });
@@ -68,10 +68,10 @@ export async function openBrowser(): Promise<Pick<Browser, 'newContext'> & { sto
   }
 }
 
-/** Chromium out of its package, with the libraries and the font that it needs: the machine may have none. */
+/** Unpacks Chromium with the libraries and the font that it needs. The machine may have none. */
 async function unpack(folder: string): Promise<Pick<LaunchOptions, 'executablePath' | 'env'>> {
   const { NODE_OPTIONS: _, ...inherited } = process.env;
-  // The package unpacks its libraries where it takes the machine for this one.
+  // The package unpacks its libraries only if it takes the machine for this runtime.
   const env = { ...inherited, TMPDIR: folder, AWS_LAMBDA_JS_RUNTIME: 'nodejs24.x' };
   const script = join(import.meta.dirname, 'unpack-chromium.js');
   const { stdout } = await promisify(execFile)(process.execPath, [script], { env });

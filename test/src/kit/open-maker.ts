@@ -11,7 +11,7 @@ import type { OpenStack } from './open-stack.js';
 const MINED_MS_MAX = 90_000;
 const MINED_POLL_MS = 50;
 
-/** What of a stack a maker needs. */
+/** The parts of a stack that a maker needs. */
 export type MakersStack = Pick<OpenStack, 'operatorEnvironment'> & {
   readonly addresses: Pick<
     OpenStack['addresses'],
@@ -22,14 +22,14 @@ export type MakersStack = Pick<OpenStack, 'operatorEnvironment'> & {
 export type TestChain = ReturnType<typeof openChain>;
 
 /**
- * The chain of a stack, as tests drive it.
- * @param minesAtOnce false: transactions wait for the block that the stack mines each second
+ * Drives the chain of a stack for tests.
+ * @param minesAtOnce if false, transactions wait for the block that the stack mines each second
  */
 export function openChain({ addresses }: MakersStack, minesAtOnce = true) {
   const provider = new JsonRpcProvider(addresses.rpcUrl, undefined, { cacheTimeout: -1, pollingInterval: 100 });
   return {
     provider,
-    /** Timestamp of the newest block, or the machine's clock where that is ahead; in seconds. */
+    /** Timestamp of the newest block, or the machine's clock if that is ahead, in seconds. */
     async nowSeconds(): Promise<number> {
       const block = await provider.getBlock('latest');
       return Math.max(Math.floor(Date.now() / 1000), block?.timestamp ?? 0);
@@ -47,29 +47,29 @@ export function openChain({ addresses }: MakersStack, minesAtOnce = true) {
   };
 }
 
-/** Terms of a test order; the rest is chosen. */
+/** Terms of a test order. The rest have defaults. */
 export interface Terms {
   readonly amount?: bigint;
-  /** What it wants for that. */
+  /** The amount that it wants in return. */
   readonly wanted?: bigint;
   readonly nonce?: bigint;
   /** Seconds after the chain's newest block. */
   readonly expiresIn?: number;
   /** Unix seconds, for when the chain cannot be asked. */
   readonly expiresAt?: number;
-  /** Index into the stack's tokens of what is sold. */
+  /** Index of the sold token among the stack's tokens. */
   readonly token?: number;
-  /** The token that it wants, where it is none of the stack's. */
+  /** The token that it wants, if that is none of the stack's. */
   readonly wants?: string;
   readonly salt?: string;
 }
 
-/** Hash of a transaction that stands in a block. */
+/** Hash of a transaction that is in a block. */
 type Mined = string;
 
 export type TestMaker = Awaited<ReturnType<typeof openMaker>>;
 
-/** Makers that one command of the operator admits. */
+/** Opens makers that one command of the operator admits. */
 export async function openMakers(stack: MakersStack, chain: TestChain, count: number): Promise<TestMaker[]> {
   const wallets = Array.from({ length: count }, () => Wallet.createRandom(chain.provider));
   await admitMaker(
@@ -79,7 +79,7 @@ export async function openMakers(stack: MakersStack, chain: TestChain, count: nu
   return Promise.all(wallets.map((wallet) => openMaker(stack, chain, wallet)));
 }
 
-/** A maker that is on the whitelist, with coins for gas. */
+/** Opens a maker that is on the whitelist, with coins for gas. */
 async function openMaker({ addresses }: MakersStack, chain: TestChain, wallet: HDNodeWallet) {
   const taker = Wallet.createRandom(chain.provider);
   await Promise.all([wallet, taker].map(({ address }) => giveCoins(chain.provider, address)));
@@ -113,7 +113,7 @@ async function openMaker({ addresses }: MakersStack, chain: TestChain, wallet: H
       ...(salt !== undefined && { salt }),
       expiresAt: expiresAt ?? (await chain.nowSeconds()) + expiresIn,
     });
-  /** Status by order hash: `ACTIVE`, `INACTIVE INSUFFICIENT_BALANCE`; `gone` for what is not listed. */
+  /** The status of each order, like `ACTIVE` or `INACTIVE INSUFFICIENT_BALANCE`. `gone` if it is not listed. */
   const statuses = async (...orders: readonly SignedOrder[]): Promise<string[]> => {
     const { records } = await client.listOrders();
     return orders.map(({ orderHash }) => say(records.find((record) => record.orderHash === orderHash)));
@@ -124,20 +124,20 @@ async function openMaker({ addresses }: MakersStack, chain: TestChain, wallet: H
     sign,
     statuses,
     tokenAt,
-    /** Signs and posts; answers with the orders. */
+    /** Signs and posts orders. Returns them. */
     async place(...terms: Terms[]): Promise<SignedOrder[]> {
       const orders = await Promise.all(terms.map(sign));
       await client.placeOrders(orders);
       return orders;
     },
-    /** Waits until the list says this. */
+    /** Waits until the list has these statuses. */
     lists: (orders: readonly SignedOrder[], expected: readonly string[]) =>
       eventually(() => statuses(...orders), expected),
     mint: (amount: bigint, token = 0) => send(erc20(token, wallet), 'mint', wallet.address, amount),
     approve: (amount: bigint, token = 0) => send(erc20(token, wallet), 'approve', addresses.limitOrderProtocol, amount),
     /** Sends tokens away. */
     spend: (amount: bigint, token = 0) => send(erc20(token, wallet), 'transfer', taker.address, amount),
-    /** Coins become tokens of a wrapped native token, and coins again. */
+    /** Turns coins into a wrapped native token. `withdraw` turns it back. */
     deposit: (amount: bigint, token: number) => send(wrapped(token), 'deposit', { value: amount }),
     withdraw: (amount: bigint, token: number) => send(wrapped(token), 'withdraw', amount),
     cancelOnChain: ({ order }: SignedOrder) => send(protocol, 'cancelOrder', order),
@@ -153,9 +153,9 @@ async function openMaker({ addresses }: MakersStack, chain: TestChain, wallet: H
 }
 
 /**
- * Waits until the transaction stands in a block. Not by its `wait`: there ethers asks the node where nobody can catch
- * the error, so that a node that is away would end the process.
- * @throws Error where it was reverted, or the node does not answer
+ * Waits until the transaction is in a block. Does not use its `wait`: there nobody can catch an error of the node, so
+ * an unavailable node would end the process.
+ * @throws Error if it was reverted, or the node does not answer
  */
 async function minedOf(provider: JsonRpcProvider, hash: string): Promise<void> {
   const deadline = performance.now() + MINED_MS_MAX;

@@ -14,23 +14,23 @@ import {
 } from '@makerbook/local-stack';
 import { PartError, testParts, untilFrozen } from '@makerbook/parts';
 
-/** A whole Makerbook for one test file: every service a process of its own, a chain of its own. */
+/** A whole Makerbook for one test file. It has one process for each service, and its own chain. */
 export type OpenStack = ReturnType<typeof describeStack>;
 
 export interface OpenStackOptions {
-  /** Starts Kafka, Postgres and Redis of its own, for tests that take them away. */
+  /** Starts its own Kafka, Postgres and Redis, for tests that take them down. */
   readonly ownParts: boolean;
-  /** Settings of the services that the test wants otherwise. */
+  /** Settings of the services that the test changes. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** Environment of single services, by name, put over the others'. */
+  /** Environment of single services, keyed by name. It overrides the common settings. */
   readonly own?: Readonly<Record<string, Readonly<Record<string, string>>>>;
-  /** Takes what the stack would write to the terminal: among it, what is started again. */
+  /** Receives what the stack would write to the terminal, for example which process is restarted. */
   readonly report?: (line: string) => void;
 }
 
 type Services = Readonly<Record<string, Readonly<Record<string, string | undefined>>>>;
 
-/** No budget and no limit of a client stands in the way. */
+/** Settings that make budgets and client limits too large to matter. */
 export const UNBOUNDED = {
   ORDER_BUDGET_PER_SECOND: '1000000',
   ORDER_BUDGET_BURST: '1000000',
@@ -42,12 +42,12 @@ export const UNBOUNDED = {
   CANCEL_REQUESTS_MAX: '10000000',
 };
 const READY_MS_MAX = 400_000;
-/** The data folder of a running stack, for tests of one that something else has started. */
+/** The variable that names the data folder of a running stack, to test that stack. */
 export const TEST_STACK_VARIABLE = 'MAKERBOOK_TEST_STACK';
 
 /**
- * Starts the stack that `npm start` starts, on a free port and a folder of its own. Where MAKERBOOK_TEST_STACK names
- * the data folder of a stack that runs, that one is used instead, unless the test needs parts of its own.
+ * Starts the stack that `npm start` starts, on a free port and in its own folder. If MAKERBOOK_TEST_STACK names the
+ * data folder of a running stack, uses that stack instead, unless the test needs its own parts.
  */
 export async function openStack({ ownParts, settings = {}, own = {}, report }: OpenStackOptions): Promise<OpenStack> {
   const other = process.env[TEST_STACK_VARIABLE];
@@ -68,7 +68,7 @@ export async function openStack({ ownParts, settings = {}, own = {}, report }: O
     ...(ownParts ? {} : await sharedParts()),
     ...settings,
   };
-  // As the stack does with a Postgres of its own.
+  // Divide the rights as the stack does with its own Postgres.
   const shared = environment['DATABASE_URL'];
   const rights: Services = shared === undefined ? {} : await divideRights(shared);
   const lines: string[] = [];
@@ -85,7 +85,7 @@ export async function openStack({ ownParts, settings = {}, own = {}, report }: O
   const run = runStack(readStackEnvironment(environment), environment, note, ofServices);
   await run.ready.catch((error: unknown) => {
     rmSync(folder, { recursive: true, force: true });
-    // The folder with the logs is gone.
+    // Report the end of the log, because its folder is gone.
     if (error instanceof PartError) lines.push(error.message, error.logTail);
     throw new Error(`the stack did not start: ${lines.join('\n')}`, { cause: error });
   });
@@ -96,21 +96,21 @@ export async function openStack({ ownParts, settings = {}, own = {}, report }: O
   });
 }
 
-/** A stack that runs, by the files in its data folder. */
+/** Describes a running stack from the files in its data folder. */
 function describeStack(folder: string, stop: () => Promise<void>) {
   const addresses = readStackFile(folder);
   const shared = readProcessesFile(folder)?.settings;
   if (addresses === undefined || shared === undefined) throw new Error(`no stack runs on ${folder}`);
   const killed = new Set<number>();
   const { origin } = new URL(addresses.baseUrl);
-  // What leads to the page /docs, and what it loads, is no part of the interface; nor is what the local stack says of
+  // No part of the interface: what leads to the page /docs, what that page loads, and what the local stack says of
   // itself.
   const endTraffic = checkTraffic(
     (url) => url.origin === origin && !/^\/($|readyz$|(docs|local)\/)/.test(url.pathname),
   );
   /** Every process that runs now, with its pid and ports. */
   const processes = (): readonly ProcessEntry[] => readProcessesFile(folder)?.processes ?? [];
-  /** @throws Error where no process of that name runs */
+  /** @throws Error if no process of that name runs */
   const processOf = (wanted: string): ProcessEntry => {
     const entry = processes().find(({ name }) => name === wanted);
     if (entry === undefined) throw new Error(`the stack runs no ${wanted}`);
@@ -118,7 +118,7 @@ function describeStack(folder: string, stop: () => Promise<void>) {
   };
   return {
     addresses,
-    /** Where its data and logs are. */
+    /** The folder of its data and logs. */
     folder,
     topicPrefix: shared['TOPIC_PREFIX'] ?? '',
     /** Environment of the operator's commands. */
@@ -130,21 +130,21 @@ function describeStack(folder: string, stop: () => Promise<void>) {
     processOf,
     /** The port of a service's API. */
     portOf: (wanted: string) => processOf(wanted).port ?? 0,
-    /** Where `/readyz` and `/metrics` of a service are. */
+    /** The base URL of a service's `/readyz` and `/metrics`. */
     opsUrl: (wanted: string) => `http://127.0.0.1:${processOf(wanted).opsPort}`,
-    /** Sends a signal to processes, all at the same instant. What ends is started again after half a second or so. */
+    /** Sends a signal to processes, all at the same instant. Those that end restart after half a second or so. */
     signal(signal: NodeJS.Signals, ...names: string[]): void {
       const pids = names.map((wanted) => processOf(wanted).pid);
       for (const pid of pids) process.kill(pid, signal);
       if (signal === 'SIGKILL') for (const pid of pids) killed.add(pid);
     },
-    /** Sends SIGSTOP to a process, and waits until it stands still. */
+    /** Sends SIGSTOP to a process, and waits until it has stopped. */
     async freeze(wanted: string): Promise<void> {
       const { pid } = processOf(wanted);
       process.kill(pid, 'SIGSTOP');
       await untilFrozen(pid);
     },
-    /** Waits until what was killed runs again and is ready. @returns what was waited for last; empty: nothing */
+    /** Waits until the killed processes run again and all are ready. @returns the last thing waited for, or '' */
     async ready(): Promise<string> {
       const deadline = Date.now() + READY_MS_MAX;
       let last = '';
@@ -157,7 +157,7 @@ function describeStack(folder: string, stop: () => Promise<void>) {
       }
       throw new Error(`the stack is not ready after ${READY_MS_MAX} ms: ${last}`);
     },
-    /** @throws where an answer that the test got by `fetch` was not as openapi.json describes it */
+    /** @throws if an answer that the test got by `fetch` was not as openapi.json describes it */
     async stop(): Promise<void> {
       await stop();
       endTraffic();
@@ -165,7 +165,7 @@ function describeStack(folder: string, stop: () => Promise<void>) {
   };
 }
 
-/** What each process that is not ready answers, by its name. */
+/** The answer of each process that is not ready, with its name. */
 async function findUnready(processes: readonly ProcessEntry[]): Promise<string[]> {
   const answers = processes.map(async ({ name, opsPort }) => {
     if (opsPort === undefined) return [];

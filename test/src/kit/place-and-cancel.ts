@@ -3,13 +3,13 @@ import { beginAtPace } from './generate-load.js';
 
 const DAY_SECONDS = 86_400;
 
-/** A maker, and what its next order is. */
+/** A maker, with a function that signs its next order. */
 export interface PlacingMaker {
   readonly client: Pick<MakerbookClient, 'placeOrders' | 'listOrders' | 'cancelOrders'>;
   sign(): Promise<SignedOrder>;
 }
 
-/** Each of its orders sells some of the first token for some of the second, and is good for a day. */
+/** A maker whose orders sell some of the first token for some of the second, and are good for a day. */
 export function placingMaker(client: MakerbookClient, tokens: readonly { readonly address: string }[]): PlacingMaker {
   const [making = '', taking = ''] = tokens.map(({ address }) => address);
   const sign = () =>
@@ -24,9 +24,9 @@ export function placingMaker(client: MakerbookClient, tokens: readonly { readonl
 type Call = 'place' | 'list' | 'cancel';
 
 /**
- * One maker after the other places an order, lists, and cancels its oldest one: one try each, no repetition, and each
- * round at its time whether answers come or not.
- * @param options.openOrders how many orders of a maker stay open: then the oldest is cancelled for each new one
+ * One maker after the other places an order, lists, and cancels its oldest order. There are no retries. Each round
+ * starts when it is due, whether answers come or not.
+ * @param options.openOrders how many orders a maker keeps open. Beyond that, it cancels the oldest for each new order
  */
 export function placeAndCancel(
   makers: readonly PlacingMaker[],
@@ -46,11 +46,11 @@ export function placeAndCancel(
   return {
     /** Milliseconds of each call that was answered with 200 until now. */
     tookMs: record.tookMs,
-    /** Milliseconds from one answer with 200 to the next of the same call, at most. */
+    /** The longest time, in ms, from one answer with 200 to the next of the same call. */
     silentMs: record.silentMs,
     /** When each call was last answered with 200. */
     answeredAtMs: record.answeredAtMs,
-    /** What went wrong until now, each with its second since the start. */
+    /** The failures until now, each with its second since the start. */
     failures: record.failures as readonly string[],
     /** Ends the load once what is in flight has been answered. @returns the last acknowledged state of each order */
     async stop(): Promise<ReadonlyMap<string, 'placed' | 'cancelled'>> {
@@ -62,7 +62,7 @@ export function placeAndCancel(
 
 interface Turn {
   readonly maker: PlacingMaker;
-  /** Oldest first: acknowledged, and no cancellation of them has begun. */
+  /** Acknowledged orders whose cancellation has not begun, oldest first. */
   readonly open: Set<SignedOrder>;
 }
 
@@ -123,7 +123,7 @@ async function cancelOldest({ maker, open }: Turn, { acknowledged, note, ask }: 
     acknowledged.set(orderHash, 'cancelled');
     return;
   }
-  // Whether it was cancelled is not known.
+  // It is unknown whether the order was cancelled.
   acknowledged.delete(orderHash);
   if (cancellation !== undefined) note(`cancelling an acknowledged order: ${cancellation.status}`);
 }

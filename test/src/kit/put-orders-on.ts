@@ -14,8 +14,8 @@ const POLL_MS = 20;
 export type PutOrders = Awaited<ReturnType<typeof putOrdersOn>>;
 
 /**
- * Makers place, list and cancel on a stack, one try each, and the router's feed is followed, until `judge`.
- * @param roundsPerSecond how often one of them does all three
+ * Lets makers place, list and cancel on a stack without retries, and follows the router's feed, until `judge`.
+ * @param roundsPerSecond how often a maker does all three
  */
 export async function putOrdersOn(
   stack: Pick<OpenStack, 'addresses' | 'topicPrefix' | 'operatorEnvironment'>,
@@ -33,11 +33,11 @@ export async function putOrdersOn(
   const startMs = performance.now();
   const load = placeAndCancel(placing, { roundsPerSecond, openOrders: OPEN_ORDERS });
   const clock = watchClock(feed.bookBlock);
-  // The feed never tells of an order that is cancelled before it was read.
+  // The feed never shows an order that is cancelled before it was read.
   const inFeed = (orderHash: string) => (feed.isObserved(orderHash) ? 'gone CANCELLED' : 'nothing');
   return {
     makers,
-    /** Each request that was not answered with 200, or wrongly. */
+    /** Each request that was not answered with 200, or was answered wrongly. */
     failures: load.failures,
     /** The orders in the lists of all makers, oldest first. */
     readLists: () => readLists(makers),
@@ -46,9 +46,9 @@ export async function putOrdersOn(
     /** The longest time, in ms, without an answer of 200 to each call, and without a new block in the whole feed. */
     silentMs: () => ({ ...load.silentMs, feed: clock.longestMs() }),
     /**
-     * Ends the load, tells what was answered, and compares feed, lists and rows with it.
-     * @param options.ofRows false where the stack's Postgres cannot be asked from here
-     * @returns what is wrong; none where no acknowledged order is lost and none comes twice
+     * Ends the load, prints what was answered, and compares feed, lists and rows with it.
+     * @param options.ofRows false if the stack's Postgres cannot be reached from here
+     * @returns what is wrong, empty if no acknowledged order is lost or comes twice
      */
     async judge({ ofRows = true } = {}): Promise<string[]> {
       const acknowledged = await load.stop();
@@ -76,7 +76,7 @@ export async function putOrdersOn(
   };
 }
 
-/** Makers with tokens and an allowance for as many orders as they like. */
+/** Opens makers with tokens and an allowance for as many orders as they like. */
 export async function openFundedMakers(
   stack: Parameters<typeof openMakers>[0],
   chain: TestChain,
@@ -90,7 +90,7 @@ export async function openFundedMakers(
   return makers;
 }
 
-/** Measures for how long the number stays the same at most. */
+/** Measures the longest time for which the number stays the same. */
 function watchClock(blockNumber: () => number) {
   let [block, sinceMs, longestMs] = [-1, performance.now(), 0];
   const look = () => {
@@ -99,7 +99,7 @@ function watchClock(blockNumber: () => number) {
       longestMs = Math.max(longestMs, performance.now() - sinceMs);
       if (next > block) [block, sinceMs] = [next, performance.now()];
     } catch {
-      // The feed is broken, which whoever reads it next is told.
+      // The feed is broken. Its next reader gets the error.
     }
   };
   const timer = setInterval(look, POLL_MS);
@@ -108,7 +108,7 @@ function watchClock(blockNumber: () => number) {
 
 type StatusOf = (orderHash: string) => string | undefined;
 
-/** Waits until every acknowledged order is active, or is as a cancelled one has to be. */
+/** Waits until every acknowledged order is active, or is as a cancelled order must be. */
 function compare(
   where: string,
   acknowledged: ReadonlyMap<string, 'placed' | 'cancelled'>,

@@ -3,30 +3,30 @@ import { connect, type Socket } from 'node:net';
 /** An answer as it came over the wire. */
 export interface RawAnswer {
   readonly status: number;
-  /** Lowercase names; fields of one name are joined by a comma. */
+  /** Keyed by lowercase name. Fields of one name are joined by a comma. */
   readonly headers: ReadonlyMap<string, string>;
   readonly body: Buffer;
 }
 
-/** What came of bytes that were sent. */
+/** The result of sending some bytes. */
 export interface Exchange {
   /** Whole answers, in their order. */
   readonly answers: readonly RawAnswer[];
-  /** What came besides, and is no whole answer. */
+  /** Further bytes that are no whole answer. */
   readonly rest: Buffer;
-  /** How it ended: with as many answers as were waited for, by the other side, or not at all within the time. */
+  /** How it ended: with all wanted answers, closed by the other side, or not within the time. */
   readonly end: 'answered' | 'closed' | 'timeout';
 }
 
-/** A connection that sends any bytes, well-formed or not, and reads what HTTP/1.1 answers. */
+/** A connection that sends any bytes, well-formed or not, and reads answers of HTTP/1.1. */
 export interface RawConnection {
   readonly socket: Socket;
-  /** Waits for so many more answers, the connection's end, or the time. */
+  /** Waits for this many more answers, the connection's end, or the timeout. */
   read(wanted: { readonly answers: number; readonly timeoutMs: number; readonly isHead?: boolean }): Promise<Exchange>;
   close(): void;
 }
 
-/** @throws Error where the connection is refused */
+/** @throws Error if the connection is refused */
 export function openRaw(host: string, port: number): Promise<RawConnection> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port, noDelay: true });
@@ -35,7 +35,7 @@ export function openRaw(host: string, port: number): Promise<RawConnection> {
     let wake = () => {};
     socket.once('connect', () => resolve(connection));
     socket.once('error', reject);
-    // A server that has read enough may reset the connection, behind its answer.
+    // A server that has read enough may reset the connection after its answer.
     socket.on('error', () => undefined);
     socket.on('data', (data: Buffer) => {
       received = received.length === 0 ? data : Buffer.concat([received, data]);
@@ -94,12 +94,12 @@ export function requestBytes(
   return content === undefined ? head : Buffer.concat([head, content]);
 }
 
-/** `100 Continue` is no answer yet: whoever closes the connection behind its request may be left with it. */
+/** Leaves out `100 Continue`. If the connection closes right after a request, nothing else may have come. */
 function withoutInterim(bytes: Buffer): Buffer {
   return bytes.subarray(/^(HTTP\/1\.1 1[0-9][0-9] .*\r\n\r\n)*/.exec(bytes.toString('latin1'))?.[0].length ?? 0);
 }
 
-/** The first whole answer of some bytes, and what follows it. @throws Error where they are no answer */
+/** The first whole answer in the bytes, and what follows it. @throws Error if they are no answer */
 function parseAnswer(bytes: Buffer, isHead: boolean): { answer: RawAnswer; rest: Buffer } | undefined {
   const headEnd = bytes.indexOf('\r\n\r\n');
   if (headEnd < 0) return undefined;
@@ -116,7 +116,7 @@ function parseAnswer(bytes: Buffer, isHead: boolean): { answer: RawAnswer; rest:
   const after = bytes.subarray(headEnd + 4);
   if (status < 200) return parseAnswer(after, isHead);
   const hasNone = isHead || status === 204 || status === 304;
-  // What has come of a stream is passed over.
+  // Skip what has come of a stream.
   if (isStream({ headers }) && !hasNone)
     return { answer: { status, headers, body: Buffer.alloc(0) }, rest: Buffer.alloc(0) };
   const content = hasNone ? { body: Buffer.alloc(0), rest: after } : readContent(after, headers);
@@ -125,7 +125,7 @@ function parseAnswer(bytes: Buffer, isHead: boolean): { answer: RawAnswer; rest:
     : { answer: { status, headers, body: content.body }, rest: Buffer.from(content.rest) };
 }
 
-/** Whether it has no end: it is the last answer of its connection. */
+/** True if the answer has no end. It is then the last answer of its connection. */
 export function isStream(answer: Pick<RawAnswer, 'headers'> | undefined): boolean {
   return answer?.headers.get('content-type')?.startsWith('text/event-stream') === true;
 }

@@ -1,6 +1,6 @@
 import type { HistoryRequest, MakerbookClient, OrderHistory } from '@makerbook/client';
 
-/** A maker's history to its end, page by page. */
+/** Reads a maker's history to its end, page by page. */
 export async function* readHistory(
   client: Pick<MakerbookClient, 'readHistory'>,
   asked: HistoryRequest,

@@ -7,8 +7,8 @@ const TICKS_PER_SECOND = 100;
 
 /**
  * CPU (user and system) that processes and their descendants have taken since their start, in microseconds, in steps of
- * 10,000. Descendants that have ended count once their parent has taken note of it.
- * @throws Error where there is no `/proc`
+ * 10,000. Descendants that have ended count once their parent has waited for them.
+ * @throws Error if there is no `/proc`
  */
 export function readCpu(pids: readonly number[]): number[] {
   const stats = readStats();
@@ -22,8 +22,8 @@ export function readBusyMs(): number {
 }
 
 /**
- * Memory (PSS, which shares out what several map) of a process with all its descendants, in megabytes (10^6 bytes).
- * @throws Error where there is no `/proc`, or the process may not be looked into
+ * Memory (PSS, which divides shared pages) of a process with all its descendants, in megabytes (10^6 bytes).
+ * @throws Error if there is no `/proc`, or it does not show the process to this user
  */
 export function readPssMb(pid: number): number {
   return sum(withDescendants(pid, readStats()).map((each) => megabytes(`/proc/${each.pid}/smaps_rollup`, 'Pss')));
@@ -44,7 +44,7 @@ function readStats(): Stat[] {
   return readdirSync('/proc').flatMap((name) => {
     const stat = /^[0-9]+$/.test(name) ? readIfThere(`/proc/${name}/stat`) : undefined;
     if (stat === undefined) return [];
-    // The name of the program stands in parentheses and may hold anything: fields are counted from behind it.
+    // The name of the program is in parentheses and may hold anything, so fields are counted from behind it.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     const [user = 0, system = 0, endedUser = 0, endedSystem = 0] = fields.slice(11, 15).map(Number);
     return [{ pid: Number(name), parent: Number(fields[1]), ticks: user + system + endedUser + endedSystem }];
@@ -53,12 +53,12 @@ function readStats(): Stat[] {
 
 function withDescendants(pid: number, stats: readonly Stat[]): Stat[] {
   const found = stats.filter((stat) => stat.pid === pid);
-  // Grows while it is walked: each round brings the children of those before.
+  // `found` grows during the loop: each process adds its children.
   for (const { pid: parent } of found) found.push(...stats.filter((stat) => stat.parent === parent));
   return found;
 }
 
-/** Undefined where the process has ended in the meantime. */
+/** Undefined if the process has ended in the meantime. */
 function readIfThere(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8');

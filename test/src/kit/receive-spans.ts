@@ -34,12 +34,12 @@ const request = z.object({
   ),
 });
 
-/** A span as it arrived, with the resource that it is of. */
+/** A span as it arrived, with its resource. */
 export interface ReceivedSpan extends z.infer<typeof span> {
   readonly resource: Readonly<Record<string, unknown>>;
 }
 
-/** A collector of OpenTelemetry's: takes spans over OTLP/HTTP, and keeps them. */
+/** Opens a collector of OpenTelemetry. It takes spans over OTLP/HTTP and keeps them. */
 export async function receiveSpans() {
   const received: ReceivedSpan[] = [];
   let failure: unknown;
@@ -62,9 +62,9 @@ export async function receiveSpans() {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
-    /** The value of `OTEL_EXPORTER_OTLP_ENDPOINT`; the protocol is `http/json`. */
+    /** The value of `OTEL_EXPORTER_OTLP_ENDPOINT`. The protocol is `http/json`. */
     endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    /** All so far. @throws once something came that is no OTLP */
+    /** All spans so far. @throws once something came that is no OTLP */
     spans(): readonly ReceivedSpan[] {
       if (failure !== undefined) throw failure;
       return received;

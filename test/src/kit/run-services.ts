@@ -21,13 +21,13 @@ const READY_MS_MAX = 400_000;
 const LINES = 12;
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** Services as processes of their own, started and ended on request. @param folder for the logs of the processes */
+/** Runs services as child processes, started and ended on request. @param folder for the logs of the processes */
 export function runServices(folder: string, environment: Environment) {
   const services = new Map<string, Running>();
   const names = new Set<string>();
   let failure: Error | undefined;
   const logFile = (name: string) => join(folder, `${name}.log`);
-  // They must not outlive a run that breaks off.
+  // The processes must not outlive a run that breaks off.
   const killAll = () => {
     for (const { child } of services.values()) child.kill('SIGKILL');
   };
@@ -47,7 +47,7 @@ export function runServices(folder: string, environment: Environment) {
         (name) => `-- ${name}\n${readFileSync(logFile(name), 'utf8').trimEnd().split('\n').slice(-LINES).join('\n')}`,
       )
       .join('\n');
-  /** @throws Error with its last lines, where a service ended though nobody ended it */
+  /** @throws Error with its last lines if a service ended by itself */
   const assertAlive = () => {
     if (failure !== undefined) throw failure;
   };
@@ -55,7 +55,7 @@ export function runServices(folder: string, environment: Environment) {
   return {
     /**
      * Starts `services/<service>` under a name. It becomes ready later.
-     * @param checkout the root of another checkout, built, whose code it runs
+     * @param checkout the root of the built checkout whose code it runs
      */
     async start(name: string, service: string, settings: Environment = {}, checkout = root): Promise<void> {
       const [port = 0, opsPort = 0] = await findFreePorts(2);
@@ -85,7 +85,7 @@ export function runServices(folder: string, environment: Environment) {
       services.set(name, running);
     },
     end,
-    /** Waits until each that runs is ready. @throws Error of one that ended by itself */
+    /** Waits until each running service is ready. @throws Error if one ended by itself */
     async ready(): Promise<void> {
       const deadline = Date.now() + READY_MS_MAX;
       for (const [name, { opsPort }] of services) {

@@ -1,8 +1,8 @@
 import type { Postgres } from '@makerbook/postgres';
 
 /**
- * Keeps a copy of all rows that a backup has: unlogged tables are empty after its restore. Once for each database.
- * @returns puts them back in one transaction, as the restore of a backup does
+ * Keeps a copy of all rows that a backup has. Unlogged tables are empty after its restore. Call once per database.
+ * @returns puts the rows back in one transaction, as the restore of a backup does
  */
 export async function saveRows(postgres: Postgres): Promise<() => Promise<void>> {
   const [all, tables] = [await tablesOf(postgres), await tablesOf(postgres, ['p'])];
@@ -17,7 +17,7 @@ export async function saveRows(postgres: Postgres): Promise<() => Promise<void>>
     });
 }
 
-/** Deletes all rows but the record of the schema, as where a new database is given. */
+/** Deletes all rows except the record of the schema, as in a new database. */
 export async function deleteRows(postgres: Postgres): Promise<void> {
   await postgres.query(`truncate ${(await tablesOf(postgres)).join(', ')}`);
 }

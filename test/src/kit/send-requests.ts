@@ -4,7 +4,7 @@ export interface PreparedRequest {
   readonly method: 'GET' | 'POST' | 'DELETE';
   readonly path: string;
   readonly body?: Buffer;
-  /** What it is to be answered with; 200 where it is left out. */
+  /** The expected status of the answer, 200 if left out. */
   readonly status?: number;
 }
 
@@ -13,7 +13,7 @@ export type Sender = ReturnType<typeof openSender>;
 /** Sends over connections that are kept open, with as little CPU as Node allows. */
 export function openSender(port: number) {
   const agent = new Agent({ keepAlive: true, maxSockets: 256 });
-  /** Milliseconds from sending to the last byte of the answer. @throws Error where that has another status */
+  /** Milliseconds from sending to the last byte of the answer. @throws Error if the answer has another status */
   const send = ({ method, path, body, status = 200 }: PreparedRequest) =>
     new Promise<number>((resolve, reject) => {
       const headers = body === undefined ? {} : { 'Content-Type': 'application/json', 'Content-Length': body.length };

@@ -18,7 +18,7 @@ export interface MakerKey {
   readonly address: Address;
 }
 
-/** An order as a POST takes it, with what names it. */
+/** An order as a POST takes it, with its hash. */
 export interface OrderToPost {
   readonly order: Order;
   readonly orderHash: Hex;
@@ -36,7 +36,7 @@ export function createMakers(count: number): MakerKey[] {
   });
 }
 
-/** Signs orders natively, as fast as they can be: some 60 µs each. Each has a salt of its own. */
+/** Signs orders natively, in some 60 µs each. Each has its own salt. */
 export function createOrderSigner(
   domain: SigningDomain,
   makingToken: Address,
@@ -59,7 +59,7 @@ export function createOrderSigner(
   };
 }
 
-/** Signs what lists and cancels. */
+/** Signs requests that read and cancel. */
 export function createRequestSigner(domain: SigningDomain) {
   const hashers = createRequestHashers(domain);
   const signCancellation = ({ key }: MakerKey, { order, orderHash }: OrderToPost) => {

@@ -1,9 +1,9 @@
 import type { BookChange } from '@makerbook/book';
 
-/** What the feed says of an order. */
+/** A message of the feed about an order. */
 export type OrderChange = Exclude<BookChange, { readonly kind: 'clock' }>;
 
-/** The status that a change tells, with its reason; `nothing` where there is no change. */
+/** The status in a change, with its reason. `nothing` if there is no change. */
 export function statusOf(change: OrderChange | undefined): string {
   if (change === undefined) return 'nothing';
   if (change.kind === 'removed') return `gone ${change.removal}`;

@@ -1,9 +1,9 @@
-/** The middle value; of an even count the upper one of the two. */
+/** The middle value. For an even count, the upper one of the two. */
 export function median(values: readonly number[]): number {
   return percentile(values, 0.5);
 }
 
-/** The value that this share (0 to 1) of all values does not exceed. NaN where there are none. */
+/** The value that this share (0 to 1) of all values does not exceed. NaN if there are none. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((left, right) => left - right);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;

@@ -1,4 +1,4 @@
 import chromium from '@sparticuz/chromium';
 
-/** Unpacks Chromium and its libraries into TMPDIR, which is read once in a process, and prints its path. */
+/** Unpacks Chromium and its libraries into TMPDIR, and prints its path. A process reads TMPDIR only once. */
 console.log(await chromium.executablePath());

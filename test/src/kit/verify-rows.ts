@@ -5,12 +5,12 @@ import type { OpenStack } from './open-stack.js';
 
 const command = fileURLToPath(import.meta.resolve('../../../services/projector/dist/rebuild/main.js'));
 
-/** Runs `operator verify` or `salvage`, as a process. @throws Error with its output where it exits with 1 */
+/** Runs `operator verify` or `salvage`, as a process. @throws Error with its output if it fails */
 export function runReplay(word: 'verify' | 'salvage', environment: Readonly<Record<string, string>>) {
   return promisify(execFile)(process.execPath, [command, word], { env: { ...process.env, ...environment } });
 }
 
-/** What `npm run verify` finds otherwise in rows and book than in a replay of the log; none where they agree. */
+/** The differences that `npm run verify` finds between rows and book and a replay of the log. Empty if none. */
 export async function verifyRows({
   operatorEnvironment,
   addresses,

@@ -11,7 +11,7 @@ import { readOptions } from '@makerbook/settings';
 import { GenericContainer, type StartedTestContainer, Wait } from 'testcontainers';
 import { findRoot } from '../conformance/find-root.js';
 
-/** One version of a part, and the live tests of what speaks with it. */
+/** One version of a part, and the live tests of the code that talks to it. */
 interface Variant {
   readonly name: string;
   /** Pattern of the test files. */
@@ -26,7 +26,7 @@ const USAGE = `npm run test:matrix -- [--only WORD]
   engine (DOCKER_HOST where it is not Docker's own socket); without one they are left out. Exits with 1 where a test failed.`;
 const START_MS_MAX = 180_000;
 const { values } = readOptions(USAGE, { only: { type: 'string' } });
-// Each container is stopped here; the library's own cleaner is one more image to be pulled.
+// This process stops each container. The library's own cleaner would be one more image to pull.
 process.env['TESTCONTAINERS_RYUK_DISABLED'] ??= 'true';
 
 const variants: readonly Variant[] = [
@@ -68,7 +68,7 @@ console.table(Object.fromEntries([...results].map(([name, result]) => [name, { r
 const all = [...results.values()];
 process.exit(all.includes('passed') && !all.includes('failed') ? 0 : 1);
 
-/** @throws Error where the engine does not answer, or the image cannot be had */
+/** @throws Error if the engine does not answer or the image cannot be pulled */
 async function startRedis(image: string): Promise<NonNullable<Variant['environment']>> {
   container = await new GenericContainer(image)
     .withExposedPorts(6379)

@@ -21,7 +21,7 @@ export function createQuoteIssuer(
   const keyBytes = hexToBytes(key);
   return {
     address: addressOfKey(keyBytes),
-    /** `quote.tx.data` of a quote of version v0 or v1; without an assertion where `minOutput` is undefined. */
+    /** `quote.tx.data` of a quote of version v0 or v1; without an assertion if `minOutput` is undefined. */
     issue: (quote: UnsignedSwapCall): Hex =>
       bytesToHex(encodeSwapCall({ ...quote, signature: signDigest(hasher.hashSwapCall(quote), keyBytes) })),
   };

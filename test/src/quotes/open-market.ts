@@ -5,7 +5,7 @@ import type { StackFile } from '@makerbook/local-stack';
 import { Contract, Interface, JsonRpcProvider, MaxUint256, type TransactionResponse, toBeHex, Wallet } from 'ethers';
 import { giveCoins } from '../kit/give-coins.js';
 
-/** What the Navigator made of a call: the output, or the named error with its arguments. */
+/** The outcome of a call to the Navigator: the output, or the named error with its arguments. */
 export type Swapped = { readonly output: bigint } | { readonly error: string; readonly args: readonly unknown[] };
 
 export type Market = Awaited<ReturnType<typeof openMarket>>;
@@ -15,8 +15,8 @@ const GAS = 3_000_000;
 const RECIPIENT: Address = '0x00000000000000000000000000000000000ee001';
 
 /**
- * A trader on the chain, who holds the second token of the first pool and has approved the Navigator for it.
- * @throws Error when the chain does not answer or gives no coins away
+ * Opens a trader on the chain that holds the second token of the first pool and has approved the Navigator for it.
+ * @throws Error if the chain does not answer or gives no coins away
  */
 export async function openMarket({ rpcUrl, navigator, pools }: StackFile) {
   const provider = new JsonRpcProvider(rpcUrl, undefined, {
@@ -38,7 +38,7 @@ export async function openMarket({ rpcUrl, navigator, pools }: StackFile) {
     ['approve', navigator, MaxUint256],
   ] as const) {
     const { hash }: TransactionResponse = await spent.getFunction(method).send(...args);
-    // `wait` may look just before the block is there, and then again only with the next one.
+    // `wait` may look just before the block is there, and then looks again only with the next one.
     while ((await provider.getTransactionReceipt(hash)) === null) await delay(20);
   }
   const address = (text: string) => text.toLowerCase() as Address;
@@ -48,7 +48,7 @@ export async function openMarket({ rpcUrl, navigator, pools }: StackFile) {
 
   return {
     trader,
-    /** A quote for what the trader holds: through the first pool, or through the first two. Its minimum is 1. */
+    /** A quote for the trader's tokens, through the first pool or the first two. Its minimum is 1. */
     quote(version: 'v0' | 'v1', hops: 1 | 2, amountIn: bigint): UnsignedSwapCall {
       const route = hops === 1 ? [first.address] : [first.address, second.address];
       const common = {
@@ -82,7 +82,7 @@ export async function openMarket({ rpcUrl, navigator, pools }: StackFile) {
       const sent = await trader.sendTransaction({ to: navigator, data, gasLimit: GAS });
       const receipt = await provider.waitForTransaction(sent.hash, 1, 60_000);
       if (receipt?.status === 1) return { output: (await balanceOf(quote.tokenOut, recipientOf(quote))) - before };
-      // What a transaction reverted with is not in its receipt: the same call at the block before says it.
+      // A receipt does not say why its transaction reverted. The same call at the block before says it.
       const block = toBeHex((receipt?.blockNumber ?? 1) - 1).replace(/^0x0+(?=.)/, '0x');
       return provider
         .send('eth_call', [{ from: trader.address, to: navigator, data, gas: toBeHex(GAS) }, block])

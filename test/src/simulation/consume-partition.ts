@@ -4,7 +4,7 @@ import type { LogInMemory } from '@makerbook/kafka/testing';
 import type { Life, Requests } from '@makerbook/parts';
 import type { LoggedFact, Projector } from '@makerbook/projector/testing';
 
-/** One process, and whether it still believes that the partition is its own. */
+/** A process that consumes a partition. It is stale once it has learned that another process owns the partition. */
 export interface Holder {
   readonly life: Life;
   isStale: boolean;
@@ -20,7 +20,7 @@ export interface ConsumeParts {
   readonly note: (line: () => string) => void;
 }
 
-/** Hands a partition over to the projector as the consumer loop does, until another owns it. Throws what is fatal. */
+/** Feeds a partition to the projector as the consumer loop does, until another process owns it. Throws fatal errors. */
 export async function consumePartition(holder: Holder, projector: Projector, parts: ConsumeParts): Promise<void> {
   const { life } = holder;
   const { partition, note } = parts;

@@ -1,6 +1,6 @@
 import type { Plan } from './plan-run.js';
 
-/** The plan without actions that it does not need to fail: halves are left out, then quarters, and so on. */
+/** Cuts the actions that the plan does not need to fail. Tries to leave out halves, then quarters, and so on. */
 export async function cutPlan(plan: Plan, fails: (plan: Plan) => Promise<boolean>): Promise<Plan> {
   let cut = plan;
   for (let size = Math.ceil(cut.actions.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {

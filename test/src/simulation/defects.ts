@@ -159,12 +159,12 @@ export const defects: readonly Defect[] = [
   },
 ];
 
-/** @param other gives the fact that is folded in its stead */
+/** @param other returns the fact to fold instead */
 function foldOtherwise(other: (draft: MakerDraft, fact: MakerFact) => MakerFact): Defect['plant'] {
   return replaceIn(MakerDraft, 'apply', (apply, draft, fact, ...rest) => apply(other(draft, fact), ...rest));
 }
 
-/** @param before runs ahead of the fold of each fact; false leaves the fact out */
+/** @param before runs before each fact is folded. If it returns false, the fact is left out */
 function foldBefore(before: (draft: MakerDraft, fact: MakerFact) => boolean): Defect['plant'] {
   return replaceIn(MakerDraft, 'apply', (apply, draft, fact, ...rest) => {
     return before(draft, fact) ? apply(fact, ...rest) : [];

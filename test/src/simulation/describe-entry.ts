@@ -1,7 +1,7 @@
 import type { TimelineEntry } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
 
-/** All before this offset lies before the cursor of a last page, or of a snapshot. */
+/** The offset in the cursor of a last page or a snapshot. All facts before the offset lie before the cursor. */
 export function offsetOf(cursor: string): bigint {
   return BigInt(cursor.split(':')[2] ?? 0);
 }

@@ -6,11 +6,11 @@ import { type RunOptions, runPlan } from './simulate-service.js';
 export interface Defect {
   readonly name: string;
   readonly options?: RunOptions;
-  /** Leaves the rule out. Returns what puts it in again. */
+  /** Leaves the rule out. Returns a function that puts it back. */
   readonly plant: () => () => void;
 }
 
-/** Switches a part in memory to breaking one of its promises. */
+/** Makes a part in memory break one of its promises. */
 export function breakPromise<Part extends object>(part: Part, promise: keyof Part): Defect['plant'] {
   return () => {
     Object.assign(part, { [promise]: true });
@@ -23,7 +23,7 @@ type Any = any;
 
 /**
  * Replaces a method of a class.
- * @param by is called with the method as it was, bound, with the object, and with what the method is called with
+ * @param by called with the original method (bound), the object, and the arguments of the call
  */
 export function replaceIn(
   type: { readonly prototype: object },
@@ -40,7 +40,7 @@ export function replaceIn(
     });
 }
 
-/** What is wrong with the run while the defect is planted; undefined where it finds nothing. */
+/** Runs the plan with the defect planted. Returns the first fault found, undefined if there is none. */
 export async function runWithDefect({ plant, options }: Defect, plan: Plan): Promise<string | undefined> {
   const takeOut = plant();
   try {
@@ -50,7 +50,7 @@ export async function runWithDefect({ plant, options }: Defect, plan: Plan): Pro
   }
 }
 
-/** The first seed that finds the defect; undefined where none does. */
+/** The plan of the first seed that finds the defect, and the fault. Undefined if no seed finds it. */
 export async function findDefect(
   defect: Defect,
   seeds: Iterable<number>,

@@ -31,7 +31,7 @@ export const planted = {
   tellsOthersOrders: false,
 };
 
-/** What the rows have of a hash, whosever it is. */
+/** Finds the rows with this hash, of any maker. */
 export function findRows(all: readonly Tables[], orderHash: Hex, notedUntilMs: number | undefined): HashRows {
   const isOfHash = (row: { readonly orderHash: Hex }) => row.orderHash === orderHash;
   const isHidden = planted.readsOnce && notedUntilMs !== undefined;
@@ -56,7 +56,7 @@ export function findRows(all: readonly Tables[], orderHash: Hex, notedUntilMs: n
   };
 }
 
-/** The orders of a maker with some salts: open, in flight, or held by a quarantine. */
+/** A maker's orders with the given salts: open, in flight, or held by a quarantine. */
 export function findSalted(all: readonly Tables[], { maker, salts, untilMs, lastsMs }: WantedSalts): FoundBySalt[] {
   const own = all.flatMap(({ orders, inFlight, hashes }) => [
     ...[...orders.values()]
@@ -73,7 +73,7 @@ export function findSalted(all: readonly Tables[], { maker, salts, untilMs, last
   });
 }
 
-/** Whether each of these orders that was opened has only been VALIDATING. */
+/** True if these orders were never more than VALIDATING. False if an order's history lacks its opening. */
 export function wereNeverInBook(history: Tables['history'], hashes: readonly Hex[]): boolean {
   return hashes.every((hash) => {
     const rows = history.filter(({ orderHash }) => orderHash === hash);

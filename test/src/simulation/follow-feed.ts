@@ -9,7 +9,7 @@ export type FeedName = 'book' | 'fills';
 
 /** Everything that a router has read since its last snapshot or page. */
 export interface ReadFeed {
-  /** Lines of the snapshot; none where the router began with a page of the fills. */
+  /** Lines of the snapshot. Empty if the router began with a page of the fills. */
   readonly lines: readonly string[];
   /** The cursor of the snapshot or page. */
   readonly cursor: string;
@@ -19,7 +19,7 @@ export interface ReadFeed {
 /** A router that follows a feed, over all of its connections. */
 export class FollowedFeed {
   readonly name: FeedName;
-  /** The last one goes on. */
+  /** One for each snapshot or page. Events are added to the last one. */
   readonly all: ReadFeed[] = [];
   readonly wrong: string[] = [];
   #cursor: string | undefined;
@@ -29,14 +29,14 @@ export class FollowedFeed {
     this.name = name;
   }
 
-  /** The cursor to resume from. Undefined: the router has to begin anew. */
+  /** The cursor to resume from. Undefined if the router has to start over. */
   get cursor(): string | undefined {
     return this.#cursor;
   }
 
   /**
-   * Closes the connection that is open, and opens the next one.
-   * @param drainLater given for a slow client: after each write it is called with the function that emits `drain`
+   * Closes the open connection and opens the next one.
+   * @param drainLater given for a slow client. It is called after each write with the function that emits `drain`
    */
   reconnect(drainLater: ((drain: () => void) => void) | undefined): OpenResponse {
     this.#open?.leave();
@@ -49,12 +49,12 @@ export class FollowedFeed {
     return open;
   }
 
-  /** Forgets the cursor: the router asks for a snapshot or page next. */
+  /** Forgets the cursor, so the router asks for a snapshot or page next. */
   beginAnew(): void {
     this.#cursor = undefined;
   }
 
-  /** Takes a snapshot of the book or a page of the fills, unless the router has left the process meanwhile. */
+  /** Takes a snapshot of the book or a page of the fills. Ignores it if the connection was closed meanwhile. */
   async begin(reply: Success, { isOpen }: OpenResponse): Promise<void> {
     const body = reply.stream === undefined ? String(reply.body) : await readStream(reply.stream);
     if (!isOpen()) return;

@@ -3,19 +3,19 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { lineOf, offsetOf } from './describe-entry.js';
 import { type OpenResponse, openResponse } from './open-response.js';
 
-/** What a client has read of a maker's stream, over all of its connections. */
+/** A client that follows a maker's stream, over all of its connections. */
 export class FollowedStream {
   /** The changes, as `historyOf` writes them. */
   readonly lines: string[] = [];
-  /** Where the first snapshot was taken. */
+  /** The offset of the first snapshot. */
   begunAt: bigint | undefined;
   lastId: string | undefined;
   readonly wrong: string[] = [];
-  /** What each clock said: so many lines had been told by then, and all facts before the offset. */
+  /** Each clock's offset, and how many lines were read by then. They cover all facts before the offset. */
   readonly clocks: { readonly offset: bigint; readonly lines: number }[] = [];
   #open: OpenResponse | undefined;
 
-  /** Ends the connection that there is. What is written to another than the newest one is not read. */
+  /** Ends the open connection and opens the next one. Writes to older connections are not read. */
   reconnect(): OpenResponse {
     this.#open?.leave();
     const open = openResponse((text) => {

@@ -17,13 +17,13 @@ type Tokens = MakerStanding['orders'];
 type Ask = <T>(serve: () => T) => Promise<T>;
 type Of<Kind extends Decision['kind']> = Extract<Decision, { kind: Kind }>;
 
-/** A transaction that holds locks and does nothing is ended by then. */
+/** A transaction that holds locks and stays idle is ended after this time. */
 const LOCKED_MS_MAX = 5_000;
-/** Whoever wants a lock waits for it so long. */
+/** The longest wait for a lock. */
 const LOCK_MS_MAX = 1_000;
 
 /**
- * What ingress decides by, in memory: the rows, the budgets with their versions, the notes. It compares and stores, and
+ * The store of ingress in memory: the rows, the budgets with their versions, and the notes. It compares and stores, but
  * decides nothing. Each call is one step.
  */
 export class PlacementsInMemory {
@@ -34,9 +34,9 @@ export class PlacementsInMemory {
   readonly #versions = new Map<string, number>();
   readonly #locks = new Map<Address, { readonly by: object; readonly untilMs: number }>();
   #lastVersion = 0;
-  /** When the cancellation of a hash was first marked, by the clock of the simulation, unless its mark was released. */
+  /** When each order's cancellation was first marked, on the simulation's clock. Released marks are left out. */
   readonly markedAtMs = new Map<Hex, number>();
-  /** Takes the request whose cancellations are about to be marked. */
+  /** Called with the id of a request just before its cancellations are marked. */
   onMark: (requestId: string) => void = () => undefined;
   #trust: Trust | undefined = { sinceMs: 0, isTrusted: false };
 
@@ -56,7 +56,7 @@ export class PlacementsInMemory {
 
   /**
    * @param ask serves a call as one step, or fails
-   * @param processMs the clock of the process, which nothing is to be decided by
+   * @param processMs the clock of the process. No decision may depend on it
    */
   connect(ask: Ask, processMs: () => number): Store {
     const readAndWrite = (by: object): ReadAndWrite => ({
@@ -223,7 +223,7 @@ export class PlacementsInMemory {
     this.#of(partition).cancel({ orderHash, maker, salt: '0x', expiresAtSeconds: 0, ...row });
   }
 
-  /** As the primary key of orders in flight and notes has it. */
+  /** True where Postgres would find a conflict in the orders in flight or the notes. */
   #isTaken({ orderHash, maker, partition }: Of<'place'>, read: ReadonlyMap<Hex, HashStanding>): boolean {
     const isInFlight = this.#of(partition).tables.inFlight.has(hashKeyText({ orderHash, maker }));
     return isInFlight || this.#notes.get(orderHash) !== read.get(orderHash)?.notedUntilMs;
@@ -242,7 +242,7 @@ export class PlacementsInMemory {
     return lock !== undefined && lock.by !== by && lock.untilMs > this.#nowMs();
   }
 
-  /** @returns false where it is not free yet */
+  /** @returns false while another transaction holds one of the locks */
   #lock(makers: readonly Address[], by: object, untilMs: number): boolean {
     if (makers.some((maker) => this.#isLocked(maker, by))) {
       if (this.#nowMs() >= untilMs) throw new PostgresUnavailable('a lock was not free in time');

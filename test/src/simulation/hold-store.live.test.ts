@@ -35,7 +35,7 @@ beforeAll(async () => {
 });
 afterAll(() => postgres.close());
 
-/** Has the log folded into the rows. */
+/** Folds a log into the rows. */
 async function projectInto(store: ProjectionStore, seed: number): Promise<void> {
   const log = new LogInMemory({ partitions });
   for (const record of drawStream(seed, makers, partition, { facts: 150, orders: ORDERS })) log.put(record);
@@ -55,7 +55,7 @@ async function projectInto(store: ProjectionStore, seed: number): Promise<void> 
   await projector.onRevoked(partition);
 }
 
-/** All that a projector asks of the rows, in any order. */
+/** Reads all that a projector asks of the rows, sorted so that their order does not matter. */
 async function readRows(store: ProjectionStore) {
   const { projection, due, quarantined } = await store.takeProjection(partition);
   const { positions: _, ...rows } = await store.readMakers(partition, makers);
@@ -72,7 +72,7 @@ const budget = { ratePerSecond: 0.0001, burst: 1_000 };
 const LASTS_MS = 10_000;
 const mark: Hex = `0x${'ee'.repeat(32)}`;
 
-/** Some requests of each kind: of orders known, new, in flight and being cancelled, and of all of a maker's. */
+/** Requests of each kind: for known, new, in-flight and cancelling orders, and for all of a maker's orders. */
 function requestsOf(maker: Hex): readonly DecidedRequest[] {
   const own = { maker, partition };
   const key = (number: number) => ({ ...own, budget, orderHash: orderOf(maker, number).orderHash });
@@ -128,7 +128,7 @@ function requestsOf(maker: Hex): readonly DecidedRequest[] {
   ];
 }
 
-/** What was decided, without times. */
+/** The verdict without times. */
 function toldOf({ decisions, refusal, left, ofClient, isKnown }: Verdict) {
   const stored = decisions.map((one) => {
     return one.kind === 'charge' ? [one.kind, one.of, Math.round(one.tokens.left)] : [one.kind, one.orderHash];
@@ -136,7 +136,7 @@ function toldOf({ decisions, refusal, left, ofClient, isKnown }: Verdict) {
   return { refusal, stored, left: left?.remaining, ofClient, isKnown };
 }
 
-/** Asks for the same of both, and notes down all that can be learned on the way. */
+/** Sends the requests to a store, and records all that can be read from it on the way. */
 async function decideInto(store: Store) {
   const outcomes: unknown[] = [];
   const decide = decideTogether(store, () => performance.now());
@@ -178,7 +178,7 @@ async function decideInto(store: Store) {
   return outcomes;
 }
 
-/** All that can be asked of the rows. */
+/** Reads all that can be asked of the rows. */
 async function readAll(rows: ReadModel) {
   const lists = makers.map(async (maker) => {
     const { version, unsettled, isUnsure, cancelAt } = await rows.readListState(maker);
@@ -195,7 +195,7 @@ async function readAll(rows: ReadModel) {
   return { clock, heard, lists: await Promise.all(lists), ...(await readHistories(rows)) };
 }
 
-/** The history of each order, and that of each maker in pages, up to now and up to an offset. */
+/** Reads each order's history, and each maker's in pages. Reads them up to now and up to an offset. */
 async function readHistories(rows: ReadModel) {
   const told = (entries: readonly HistoryEntry[]) => entries.map((entry) => ({ ...entry, maker: undefined }));
   const orders: unknown[] = [];
@@ -224,7 +224,7 @@ async function readHistories(rows: ReadModel) {
   return { orders, pages };
 }
 
-/** The page behind each cursor: behind each entry, and behind one that the rows do not have any more. */
+/** Reads the page behind each cursor: behind each entry, and behind entries that the rows no longer have. */
 async function readBehindEach(rows: ReadModel, maker: Hex, before: bigint | undefined) {
   const asked = { maker, partition, before, happened: happenings };
   const { entries, next } = await rows.readMakerHistory({ ...asked, after: { offset: 0n }, entriesMax: 1_000 });
@@ -238,7 +238,7 @@ async function readBehindEach(rows: ReadModel, maker: Hex, before: bigint | unde
   );
 }
 
-/** A maker, without the clock of Postgres. */
+/** Reads a maker, without the clock of Postgres. */
 async function readTimeless(rows: ReadModel, maker: Hex) {
   const { budgets, nowMs: _, ...account } = (await rows.readMaker(maker)) ?? { budgets: undefined, nowMs: 0 };
   return { ...account, left: [budgets?.orders.left, budgets?.cancels.left].map((left) => left && Math.round(left)) };

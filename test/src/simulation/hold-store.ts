@@ -23,14 +23,14 @@ interface Snapshot {
   readonly tables: readonly Tables[];
 }
 
-/** How far a crash can take the rows back. */
+/** How far back a crash can take the rows. */
 const LOST_MS_MAX = 1_000;
 
-/** Postgres in memory: the rows of each partition, for the one who writes them and for those who read. */
+/** Postgres in memory: the rows of each partition, for their writer and for their readers. */
 export class StoreInMemory {
   /** A planted defect: the changes of a list do not tell which orders have left. */
   static hidesRemovals = false;
-  /** Likewise: a list does not say that its maker is in quarantine. */
+  /** A planted defect: a list does not say that its maker is in quarantine. */
   static hidesQuarantine = false;
   readonly #rows: readonly RowsInMemory[];
   readonly #placements: PlacementsInMemory;
@@ -67,7 +67,7 @@ export class StoreInMemory {
     for (const rows of this.#rows) rows.isAway = isAway;
   }
 
-  /** The server is killed and started again: what is not logged is lost, and all commits of the last `lostMs`. */
+  /** Kills the server and starts it again. Loses the unlogged tables and all commits of the last `lostMs`. */
   crash(lostMs: number): void {
     const left = this.#snapshots.findLast(({ atMs }) => atMs <= this.#nowMs() - lostMs);
     for (const [partition, rows] of this.#rows.entries()) {
@@ -167,7 +167,7 @@ export class StoreInMemory {
     };
   }
 
-  /** Serves the watchers, with `projected` in one snapshot. */
+  /** Serves the watchers, in one snapshot with `projected`. */
   openOrders() {
     return this.tables.flatMap(({ orders }) =>
       [...orders.values()].map(
@@ -187,7 +187,7 @@ export class StoreInMemory {
     );
   }
 
-  /** Where each partition is. */
+  /** How far each partition is projected. */
   projected(): readonly ProjectedPartition[] {
     return this.tables.map(({ projection, makers, funding }, partition) => {
       const offset = projection.nextOffset;
@@ -271,7 +271,7 @@ function listOf(tables: readonly Tables[], maker: Hex): ListedOrder[] {
     });
 }
 
-/** As `readNews` reads it. */
+/** Reads as `readNews` does. */
 function newsOf(tables: Tables, { partition, makers, from, to, entriesMax }: NewsQuery): StoredNews {
   const found = makers
     .flatMap((maker) => entriesOf(tables, partition, maker))
@@ -299,7 +299,7 @@ function fail(partition: number): never {
   throw new Error(`there is no partition ${partition}`);
 }
 
-/** As `readMakerHistory` reads it. */
+/** Reads as `readMakerHistory` does. */
 function pageOf(tables: Tables, { maker, partition, after, before, happened, salt, entriesMax }: HistoryQuery) {
   const quarantined = tables.makers.get(maker)?.quarantinedOffset ?? null;
   const end = quarantined ?? tables.projection.nextOffset;
@@ -318,7 +318,7 @@ function pageOf(tables: Tables, { maker, partition, after, before, happened, sal
   return { entries: page.map(({ entry }) => entry), next, hasMore };
 }
 
-/** What the rows say of a maker's orders, in the order of `readMakerHistory`. */
+/** The history entries of a maker's orders, in the order of `readMakerHistory`. */
 function entriesOf({ history, fills }: Tables, partition: number, maker: Hex) {
   const rank = (happened: Happening) => happenings.indexOf(happened) + 1;
   const changes = history.map(({ remaining, salt: _, ...row }) => {

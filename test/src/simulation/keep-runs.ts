@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Plan } from './plan-run.js';
 
-/** The folder of runs that were wrong once: those that seeds seldom draw, each as its list of actions. */
+/** The folder of runs that failed once and that seeds seldom draw. Each file is a plan with its actions. */
 export const keptRuns = new URL('../../kept-runs/', import.meta.url);
 
 export function readKeptRuns(): readonly { readonly file: string; readonly plan: Plan }[] {

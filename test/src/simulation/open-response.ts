@@ -8,7 +8,7 @@ export interface OpenResponse {
   leave(): void;
 }
 
-/** @param take receives what is written. It returns true where the client takes no more before `drain` */
+/** @param take receives what is written. It returns true if the client takes no more before `drain` */
 export function openResponse(take: (text: string) => boolean): OpenResponse {
   const emitter = new EventEmitter();
   const leave = () => void emitter.emit('close');

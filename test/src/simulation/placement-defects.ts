@@ -2,7 +2,7 @@ import { breakPromise, type Defect } from './find-defect.js';
 import { planted } from './find-placements.js';
 import { Clocks } from './run-processes.js';
 
-/** Mistakes in what requests are decided by, and in how that is stored. */
+/** Mistakes in what decides about requests, and in how decisions are stored. */
 export const placementDefects: readonly Defect[] = [
   { name: 'a look-up that answered unknown leaves no note', plant: breakPromise(planted, 'ignoresNotes') },
   {

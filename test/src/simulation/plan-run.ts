@@ -3,14 +3,14 @@ import { type Chance, createChance } from '@makerbook/parts';
 
 export type Kind = (typeof kinds)[number] | 'feed';
 
-/** What happens in a run, moment by moment. `draw` is the seed of what is left to chance in it. */
+/** One event of a run. `draw` is the seed of its random choices. */
 export type Action = { readonly atMs: number } & (
   | { readonly do: 'mine'; readonly acts: readonly number[] }
   /** A maker sends a request. */
   | { readonly do: 'visit'; readonly draw: number }
   /** A router reads the book over HTTP. */
   | { readonly do: 'ask'; readonly draw: number }
-  /** A router resumes the stream of a feed, at another process or anew. */
+  /** A router resumes the stream of a feed at another process, or starts over. */
   | { readonly do: 'follow'; readonly draw: number }
   /** A maker posts orders of one token, and caps it. */
   | { readonly do: 'cap'; readonly maker: number; readonly draw: number }
@@ -23,37 +23,37 @@ export type Action = { readonly atMs: number } & (
   /** One of the makers cannot be folded, and is released later. */
   | { readonly do: 'quarantine'; readonly maker: number; readonly forMs: number }
   | { readonly do: 'suspend'; readonly maker: number; readonly isRemoved: boolean; readonly forMs: number }
-  /** A message in the log that nobody can read, where facts of the maker are. */
+  /** The log gets a message that nobody can read, in the maker's partition. */
   | { readonly do: 'garble'; readonly maker: number }
-  /** One of the last facts that makers asked for is in the log once more, or so many times more. */
+  /** The log gets one of the last facts that makers asked for again, once or `times` times. */
   | { readonly do: 'repeat'; readonly draw: number; readonly times?: number }
-  /** A process; `draw` says how slow and faulty what it asks is. */
+  /** A process starts. `draw` says how slow and faulty its requests are. */
   | { readonly do: 'start'; readonly kind: Kind; readonly draw: number }
-  /** Harms the one that comes first after `which` of those that run. */
+  /** Harms one of the running processes. `which` is its index, modulo their number. */
   | { readonly do: 'kill' | 'stop'; readonly kind: Kind; readonly which: number; readonly withinMs: number }
   | { readonly do: 'freeze'; readonly kind: Kind; readonly which: number; readonly forMs: number }
   /** Redis or Postgres answers nobody. */
   | { readonly do: 'outage'; readonly of: 'cache' | 'rows'; readonly forMs: number }
   | { readonly do: 'flush' }
-  /** Postgres is killed and started again: it loses what is not logged, and the commits of some last milliseconds. */
+  /** Postgres is killed and started again. It loses its unlogged tables and the commits of the last `lostMs`. */
   | { readonly do: 'crash'; readonly lostMs: number }
   /** Hashes that may be forgotten are deleted. */
   | { readonly do: 'prune' }
 );
 
-/** A run as a list of actions: it can be kept, cut and run again, also when the code draws otherwise later. */
+/** A run as a list of actions. It can be kept, cut and run again, even if the code draws otherwise later. */
 export interface Plan {
   readonly seed: number;
   readonly partitions: number;
   readonly hasFaults: boolean;
   /** Watchers have topics and announcements beside JSON-RPC. */
   readonly hasSources?: boolean;
-  /** Some reading is put off for its costs, and some orders take a token that has no code at first. */
+  /** Some readings are put off as too costly, and some orders take a token that has no code at first. */
   readonly hasCostly?: boolean;
-  /** Redis may be missing from the start. */
+  /** False if Redis is missing from the start. */
   readonly hasCache: boolean;
   readonly openOrdersMax: number;
-  /** Of orders, of each maker. Left out, nobody can spend it, and the clocks of the processes are the same. */
+  /** Each maker's budget of orders. If left out, nobody can use it up, and all processes have the same clock. */
   readonly budget?: Budget | undefined;
   readonly projector: {
     readonly commitTransitionsMax: number;
@@ -67,16 +67,16 @@ export interface Plan {
     readonly SWEEP_PAIRS_PER_SECOND: number;
     readonly TAKEOVER_MS: number;
   };
-  /** Records of one record batch in the log: what watchers publish of a block may be stored in part. */
+  /** Records of one record batch in the log. What watchers publish of a block may be stored in part. */
   readonly batchRecordsMax: number;
-  /** When each maker is admitted; at the start, if left out. */
+  /** When each maker is admitted. At the start if left out. */
   readonly admittedAtMs?: readonly number[];
   readonly actions: readonly Action[];
   /** Nothing happens and nothing fails from here on. */
   readonly quietAtMs: number;
 }
 
-/** Left out, the seed draws it. */
+/** The seed draws each option that is left out. */
 export interface PlanOptions {
   readonly hasFaults?: boolean | undefined;
   readonly hasCrashes?: boolean | undefined;
@@ -136,7 +136,7 @@ export function planRun(seed: number, options: PlanOptions = {}): Plan {
   };
 }
 
-/** In every other run: makers cap what is filled, much is, and they replace some of it. */
+/** In every other run makers cap their fills, many orders are filled, and makers replace some of them. */
 function planCaps(chance: Chance, endMs: number): Action[] {
   if (chance.oneIn(2)) return [];
   const draw = () => ({ atMs: chance.below(endMs), draw: chance.below(2 ** 31) });
@@ -147,7 +147,7 @@ function planCaps(chance: Chance, endMs: number): Action[] {
   ];
 }
 
-/** In every other run: orders are filled where they are not open, and brokers store records more than once. */
+/** In every other run orders are filled while they are not open, and brokers store records more than once. */
 function planLate(chance: Chance, endMs: number): Action[] {
   if (chance.oneIn(2)) return [];
   const draw = () => ({ atMs: chance.below(endMs), draw: chance.below(2 ** 31) });
@@ -157,7 +157,7 @@ function planLate(chance: Chance, endMs: number): Action[] {
   ];
 }
 
-/** In every third run: routers ask feed and follow it; it dies and starts anew. Drawn apart: other actions stay. */
+/** In every third run routers ask and follow feed, and feed may restart. Drawn apart, so other actions stay. */
 function planRouters(seed: number, endMs: number, hasKills: boolean): Action[] {
   const chance = createChance(seed ^ 0x5eed);
   if (!chance.oneIn(3)) return [];

@@ -103,7 +103,7 @@ export const projectorDefects: readonly Defect[] = [
   },
 ];
 
-/** Lets what is not committed look as if it had nothing else in these fields. */
+/** Replaces these fields of all that is not committed. */
 function hideUncommitted(fields: Partial<ReturnType<RowCommitter['uncommitted']>[number]>) {
   return replaceIn(RowCommitter, 'uncommitted', (uncommitted) => {
     return uncommitted().map((one: object) => Object.assign(Object.create(one), fields));

@@ -6,9 +6,9 @@ import { findDefect, runWithDefect } from './find-defect.js';
 import { keptRunOf, readKeptRuns } from './keep-runs.js';
 
 /**
- * Plants each defect whose name has this text until a seed finds it; where none does, its kept run has to.
- * @param keep the folder for the actions by which each is found
- * @returns whether each was found
+ * Plants each defect whose name has this text until a seed finds it. If none does, its kept run must.
+ * @param keep the folder for the actions that find each defect
+ * @returns whether each defect was found
  */
 export async function runDefects(seeds: readonly number[], text: string, keep: string | undefined): Promise<boolean> {
   let isEachFound = true;

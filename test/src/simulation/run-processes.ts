@@ -24,7 +24,7 @@ import type { Plan } from './plan-run.js';
 export const TOPICS: TopicNames = topicNames();
 export const CHAIN_ID = 8217;
 export const SERVICE_NAME = 'Simulated';
-/** The clocks of processes differ by so much at most. */
+/** The clocks of processes differ by at most this much. */
 const CLOCK_SKEW_MS_MAX = 5_000;
 /** A planted defect: processes do not see that time passes while they decide. */
 export const Clocks = { stand: false };
@@ -41,16 +41,16 @@ export interface World {
   readonly redis: RedisInMemory;
   readonly store: StoreInMemory;
   readonly calm: Calm;
-  /** Whether Redis answers nobody. */
+  /** Whether Redis is down. */
   readonly cache: { isAway: boolean };
   readonly parked: Set<string>;
   readonly onTaken: ((projector: Projector, partition: number) => void) | undefined;
   readonly note: (line: () => string) => void;
-  /** A process has ended by itself. */
+  /** Called when a process ends by itself. */
   readonly onFatal: (error: Error) => void;
 }
 
-/** A process that answers requests. */
+/** Answers a request to a process. */
 export type Handle = (method: string, request: ApiRequest) => Promise<Reply>;
 
 /** How one process sees the outside. */
@@ -79,10 +79,10 @@ const common = {
   CHAIN_ID: String(CHAIN_ID),
   LIMIT_ORDER_PROTOCOL_ADDRESS: PROTOCOL,
 };
-/** Short: most of a run is over before Postgres would be trusted again. */
+/** The timeouts are short: otherwise most of a run is over before Postgres is trusted again. */
 const ingressSettings = readSettings(ingressSpec, { ...common, POSTGRES_TIMEOUT_MS: '500', APPEND_TIMEOUT_MS: '1500' });
 const querySettings = readSettings(querySpec, common);
-/** What was called off does nothing. */
+/** Work that was called off does nothing. */
 function afterOf(life: Life): After {
   return (ms, work) => {
     let isOff = false;
@@ -93,10 +93,10 @@ function afterOf(life: Life): After {
   };
 }
 
-/** Contracts, which answer at once. */
+/** The owner of the only wallet contract. */
 const WALLET_OWNER = addressOfKey(WALLET_KEY);
 
-/** The wallet takes what its owner has signed, unless it refuses all; no other maker is a contract. */
+/** The wallet accepts what its owner has signed, unless it refuses all. No other maker is a contract. */
 function askIn({ chain }: World): AskWallets {
   const isOwners = (digest: Hex, signature: Hex) =>
     recoverSigner(hexToBytes(digest), signature).signer === WALLET_OWNER;
@@ -130,7 +130,7 @@ export function runIngress(life: Life, draw: number, world: World): Handle {
     log,
     topics: { areVerified: () => true },
     store: postgres.openPlacements(requests.sender, settings.POSTGRES_TIMEOUT_MS, clock.now),
-    // A run is too short for a lag that counts.
+    // A run is too short for a lag that matters.
     projection: {
       ...followProjection(postgres.openReadModel(requests.sender).readPartitionClocks, {
         ...clock,
@@ -145,7 +145,7 @@ export function runIngress(life: Life, draw: number, world: World): Handle {
   const makers = followMakers(log, TOPICS.makers, silentLogger, onFatal);
   const routes = createRoutes({ ...outside, trust, makers });
   return (method, request) => {
-    // A cancellation has its hashes in the body here, where each may have its salt.
+    // Cancel with the hashes in the body, where each may have its salt.
     const path =
       {
         DELETE: paths.cancellations,

@@ -5,7 +5,7 @@ import { planRun } from './plan-run.js';
 import { runPlan } from './simulate-service.js';
 
 export interface RunSeedsOptions {
-  /** Ends after so many failures. */
+  /** Ends after this many failures. */
   readonly failuresMax: number;
   /** The folder for the actions of each failing run. */
   readonly keep: string | undefined;

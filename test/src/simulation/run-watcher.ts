@@ -9,7 +9,7 @@ import { drawFaults } from './chain/draw-faults.js';
 import { tellBlocks } from './chain/tell-blocks.js';
 import { connect, TOPICS, type World } from './run-processes.js';
 
-/** A watcher as one process, wired as its `run.ts` wires it. */
+/** Starts a watcher as one process, wired as in its `run.ts`. */
 export function startWatcher(life: Life, draw: number, world: World): void {
   const { time, plan, chain, store, calm, note } = world;
   const { log, requests } = connect(life, draw, world);
@@ -69,7 +69,7 @@ export function startWatcher(life: Life, draw: number, world: World): void {
   work.run().catch(onFatal);
 }
 
-/** A loop that goes on without waiting would never end: time does not pass. */
+/** Throws if the block loop spins. A loop that never waits would never end, because time does not pass. */
 function countTurns(life: Life, source: BlockSource): BlockSource {
   let atMs = 0;
   let turns = 0;
@@ -85,5 +85,5 @@ function countTurns(life: Life, source: BlockSource): BlockSource {
   });
 }
 
-/** At one moment: an answer, an announcement, and a block that comes. */
+/** The most turns at one moment. A few are right: for an answer, an announcement and a new block. */
 const TURNS_MAX = 10;

@@ -11,7 +11,7 @@ async function traceOf(plan: Plan): Promise<string[]> {
   return lines;
 }
 
-test('what was answered, published and stored is what the log says and the chain allows, whatever comes between the steps', async () => {
+test('answers, messages and rows match the log and the chain, whatever comes between the steps', async () => {
   const sums = {
     accepted: 0,
     cancelled: 0,
@@ -40,14 +40,14 @@ test('what was answered, published and stored is what the log says and the chain
   expect(sums.streamed).toBeGreaterThan(1_000);
 });
 
-/** Written by `npm run simulate -- --keep FOLDER`, of planted defects with `--defects`. */
+/** Written by `npm run simulate -- --keep FOLDER`, for planted defects with `--defects`. */
 const kept = readKeptRuns();
 
-test.each(kept)('the kept run $file, without a defect, is right', async ({ plan }) => {
+test.each(kept)('the kept run $file is right if no defect is planted', async ({ plan }) => {
   expect((await runPlan(plan)).wrong).toEqual([]);
 });
 
-test('the same plan does the same again, also where nobody is told of it', async () => {
+test('the same plan gives the same trace and result again, with or without a listener', async () => {
   const plan = planRun(1, { hasFaults: true, hasKills: true, hasCrashes: true });
   const trace = await traceOf(plan);
   expect(trace.length).toBeGreaterThan(100);
@@ -58,7 +58,7 @@ test('the same plan does the same again, also where nobody is told of it', async
 const seeds = Array.from({ length: 200 }, (_, index) => index + 1);
 test.each(defects)('a planted defect is found: $name', async (defect) => {
   const run = kept.find(({ file }) => file === keptRunOf(defect.name));
-  // What is drawn otherwise since the run was kept may not find it any more.
+  // The kept run may no longer find the defect if the code draws otherwise since.
   const byRun = run && (await runWithDefect(defect, run.plan));
   expect(byRun ?? (await findDefect(defect, seeds))).toBeDefined();
 });

@@ -36,7 +36,7 @@ import { startWatcher } from './run-watcher.js';
 import { FeedVisits } from './visit-feed.js';
 import { hashOrder, MAKER_ADDRESSES, type Visit, Visits } from './visit-service.js';
 
-/** A build with a mistake that is mended before a maker is released: the draft to be released is due at 0. */
+/** A build with a mistake that is mended before a maker is released. The draft of a release is due at 0. */
 replaceMethod(
   MakerDraft.prototype,
   'apply',
@@ -49,11 +49,11 @@ replaceMethod(
 );
 
 export interface RunOptions {
-  /** What happened, line by line. */
+  /** Receives what happens, line by line. */
   readonly onLine?: ((line: string) => void) | undefined;
-  /** What a planted defect does to a projector that has just taken a partition. */
+  /** Plants a defect in a projector that has just taken a partition. */
   readonly onTaken?: World['onTaken'];
-  /** Without it the rows of each commit are not kept. */
+  /** If false, the rows of each commit are not kept. */
   readonly isJudged?: boolean;
 }
 
@@ -67,28 +67,28 @@ export interface RunReport {
   readonly cancelled: number;
   readonly quarantines: number;
   readonly blocks: number;
-  /** How often an order became ACTIVE, or was so when a block was processed, and it was right. */
+  /** How often an order rightly became ACTIVE, or was rightly ACTIVE when a block was processed. */
   readonly held: number;
-  /** How often an order was withheld by a cap after a fact, and it was right. */
+  /** How often a cap had to withhold an order after a fact. */
   readonly capped: number;
   /** Reads that were answered to a key that may read for a maker. */
   readonly byReader: number;
-  /** What routers asked feed, and was answered. */
+  /** Questions of routers that feed answered. */
   readonly asked: number;
   /** Records that routers received by streams of feed. */
   readonly streamed: number;
 }
 
 const START_MS = 1_700_000_000_000;
-/** Until then the leases of all requests have ended, and all has caught up. */
+/** By then the leases of all requests have ended, and every process has caught up. */
 const HEALED_MS = 18_000;
 const QUIET_BLOCKS = 12;
 
 /**
- * The whole service in one process, on a log, rows, a cache and a chain in memory and on virtual time: makers send
- * requests and act on the chain, processes are killed, stopped and frozen anywhere, requests are slow and fail, the
- * cache is flushed, the rows are replaced by older ones, all by the plan. At the end all that was answered, published
- * and stored is compared with the log and the chain. The same plan does the same again.
+ * Runs the whole service in one process on virtual time, with a log, rows, a cache and a chain in memory. The plan says
+ * when makers send requests and act on the chain, when processes are killed, stopped or frozen, when the cache is
+ * flushed and when the rows fall back to older ones. Requests are slow and fail. At the end all that was answered,
+ * published and stored is compared with the log and the chain. The same plan does the same again.
  */
 export async function runPlan(plan: Plan, options: RunOptions = {}): Promise<RunReport> {
   const run = new Run(plan, options);
@@ -109,7 +109,7 @@ interface Process {
   readonly life: Life;
   /** Answers the requests to ingress or query. */
   readonly handle?: Handle;
-  /** Holders of a projector, by partition. */
+  /** Holders of a projector, keyed by partition. */
   readonly holders?: readonly Holder[];
 }
 
@@ -287,7 +287,7 @@ class Run {
     return judgeBudgets(replays, budget, crashes);
   }
 
-  /** The feeds are the replay of the log, and so are the rows after each commit; the book is what the rows say. */
+  /** The feeds, and the rows after each commit, must match the replay of the log. The book must match the rows. */
   #judgePartition(replay: Replay, partition: number): string[] {
     const published = this.#world.log.published.filter((record) => record.partition === partition);
     const wrong = judgeFeeds(published, replay);
@@ -306,7 +306,7 @@ class Run {
     return wrong.map((what) => `partition ${partition}: ${what}`);
   }
 
-  /** What was not confirmed can be sent again, and what is new has its place. */
+  /** Makers can post and cancel earlier orders again, and can post new ones. */
   async #visitEachOnce(): Promise<void> {
     const chance = createChance(this.#plan.seed + 7);
     const some = this.#makers.orders.filter(() => chance.oneIn(3));
@@ -321,7 +321,7 @@ class Run {
   /** Each maker reads its history to the end. */
   async #readHistories(): Promise<void> {
     const chance = createChance(this.#plan.seed + 9);
-    // Pages that were asked for, and whose process is gone.
+    // Wait for pages that were asked of processes that are gone.
     await this.time.wait(20_000);
     for (const maker of MAKER_ADDRESSES) {
       for (let hasMore = true; hasMore; ) {
@@ -337,7 +337,7 @@ class Run {
     }
   }
 
-  /** Waits for the answers, and says of which requests none came that is of use. */
+  /** Waits for the answers, and reports the requests without a useful one. */
   async #answered(visits: readonly Promise<Visit>[]): Promise<void> {
     const sent = this.#visits.all.slice(this.#visits.all.length - visits.length);
     void Promise.all(visits).catch((error: Error) => this.#wrong.push(`a request threw ${error.stack}`));
@@ -451,7 +451,7 @@ class Run {
     } else this.#startProjector(life, draw);
   }
 
-  /** The others find out some time later that a partition is no longer theirs. */
+  /** The other projectors find out some time later that a partition is no longer theirs. */
   #startProjector(life: Life, draw: number): void {
     for (const { holders = [] } of this.#running) {
       for (const holder of holders) {
@@ -494,7 +494,7 @@ class Run {
     this.#world.log.store([{ ...record, value: Buffer.from('{') }]);
   }
 
-  /** An order is filled where it is not open: before it is posted, or after it was cancelled. */
+  /** Fills an order that is not open: before it is posted, or after it was cancelled. */
   #fillLate(chance: Chance): void {
     const order = this.#visits.sign(chance);
     const fill = () => {
@@ -511,7 +511,7 @@ class Run {
     }
   }
 
-  /** Perhaps several times, as where a broker dies while the record is appended. */
+  /** Stores a record again, perhaps several times, as when a broker dies during an append. */
   #repeat({ draw, times = 1 }: Extract<Action, { do: 'repeat' }>): void {
     const { log } = this.#world;
     const chance = createChance(draw);
@@ -524,7 +524,7 @@ class Run {
     for (let left = times; left > 0 && record !== undefined; left -= 1) log.store([record]);
   }
 
-  /** An order is in the log that the projector cannot fold. An operator releases its maker later. */
+  /** Stores an order that the projector cannot fold. An operator releases its maker later. */
   #quarantine({ maker: index, forMs }: Extract<Action, { do: 'quarantine' }>): void {
     const maker = MAKER_ADDRESSES[index] ?? MAKER_ADDRESSES[0];
     if (this.#quarantined.has(maker)) return;
@@ -535,7 +535,7 @@ class Run {
   }
 }
 
-/** One watcher runs, is not harmed, and follows the blocks one by one. */
+/** True if one watcher runs unharmed and follows the blocks one by one. */
 function isSteady({ actions, watcher: { CATCH_UP_BLOCKS_MAX, STATE_BLOCKS_MAX } }: Plan): boolean {
   const ofWatchers = actions.filter((action) => 'kind' in action && action.kind === 'watcher');
   return ofWatchers.length === 1 && CATCH_UP_BLOCKS_MAX >= 100 && STATE_BLOCKS_MAX >= 50;

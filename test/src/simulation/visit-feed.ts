@@ -18,7 +18,7 @@ import { type FeedName, FollowedFeed } from './follow-feed.js';
 import { connect, TOPICS, type World } from './run-processes.js';
 import { MAKER_ADDRESSES } from './visit-service.js';
 
-/** How many records of the book and of the fills there are, by topic and partition. */
+/** Numbers of records of the book and of the fills, keyed by topic and partition. */
 type Lengths = Readonly<Record<string, readonly number[]>>;
 
 type Question = Pick<ApiRequest, 'params'> & {
@@ -26,14 +26,14 @@ type Question = Pick<ApiRequest, 'params'> & {
   readonly query: Readonly<Record<string, string>>;
 };
 
-/** What a router has asked feed. */
+/** A router's question to feed, with the answer. */
 export interface AnsweredQuestion extends Question {
   readonly atMs: number;
-  /** What the topics had when the process started. */
+  /** Lengths of the topics when the process started. */
   readonly held: Lengths;
-  /** What the process had read of them when it answered. */
+  /** How much of the topics the process had read when it answered. */
   readonly read: Lengths;
-  /** Nothing failed any more. */
+  /** True if nothing failed any more. */
   readonly isCalm: boolean;
   readonly reply: Reply;
 }
@@ -66,7 +66,7 @@ export class FeedVisits {
     this.#world = world;
   }
 
-  /** A process of feed, wired as its `run.ts` wires it. */
+  /** Starts a process of feed, wired as in its `run.ts`. */
   start(life: Life, draw: number): void {
     const { log, plan, onFatal } = this.#world;
     const lengthsOf = (measure: (topic: string, partition: number) => number) => {
@@ -126,7 +126,7 @@ export class FeedVisits {
     });
   }
 
-  /** Asks a process for something, if one runs. */
+  /** Asks a running process a question, if there is one. */
   async ask(chance: Chance): Promise<void> {
     const process = this.#find(chance);
     if (process === undefined) return;
@@ -135,14 +135,14 @@ export class FeedVisits {
     await life.delay(chance.below(50));
     const before = structuredClone(read);
     const reply = await askRoute(routes, question);
-    // Where records came meanwhile, nobody can say of which moment the answer is.
+    // If records came meanwhile, the moment of the answer is unknown.
     if (JSON.stringify(read) !== JSON.stringify(before)) return;
     this.#world.note(() => `${life.name} is asked ${JSON.stringify(question)}`);
     const { isCalm } = this.#world.calm;
     this.all.push({ ...question, atMs: life.nowMs(), held, read: before, isCalm, reply });
   }
 
-  /** Resumes one of the feeds at any process; sometimes begins anew, and sometimes reads slowly. */
+  /** Resumes one of the feeds at any process. Sometimes it starts over, and sometimes it reads slowly. */
   async follow(chance: Chance): Promise<void> {
     const followed = chance.pick(this.followed);
     if (chance.oneIn(4)) followed.beginAnew();
@@ -172,7 +172,7 @@ export class FeedVisits {
     const open = followed.reconnect(isSlow ? (drain) => time.after(takeMs, drain) : undefined);
     await life.delay(chance.below(50));
     const { begin, stream } = feedPaths[followed.name];
-    // Feed may drop records after the cursor before the stream begins: then the router begins anew.
+    // Feed may drop records after the cursor before the stream begins. The router then starts over.
     for (let left = 5; left > 0 && open.isOpen(); left -= 1) {
       const { cursor } = followed;
       const question = cursor === undefined ? { path: begin, query: {} } : { path: stream, query: { after: cursor } };
@@ -192,13 +192,13 @@ export class FeedVisits {
   }
 }
 
-/** The paths by which a router begins a feed and follows it. */
+/** The paths where a router begins a feed and follows it. */
 const feedPaths: Readonly<Record<FeedName, { readonly begin: string; readonly stream: string }>> = {
   book: { begin: paths.bookSnapshot, stream: paths.bookStream },
   fills: { begin: paths.bookFills, stream: paths.bookFillStream },
 };
 
-/** The lines of each partition stay those of the first capture. */
+/** Keeps the lines of each partition's first capture. */
 function keepFirst(capture: LiveBook['capture']): LiveBook['capture'] {
   const kept = new Map<number, readonly string[]>();
   return (partition) => {
@@ -226,7 +226,7 @@ async function askRoute(routes: readonly Route[], { path, params, query }: Quest
   });
 }
 
-/** By chance: the depth of some pairs, a ladder, a quote or the fills. */
+/** Draws a question: the depth of some pairs, a ladder, a quote or the fills. */
 function drawQuestion(chance: Chance): Question {
   const pairs = TOKENS.flatMap((making) => TAKEN.map((taking) => ({ making, taking })));
   const { making, taking } = chance.pick([{ making: TOKENS[0], taking: TAKEN[0] }, ...pairs]);

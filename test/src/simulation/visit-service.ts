@@ -33,7 +33,7 @@ import { FollowedStream } from './follow-stream.js';
 import { MAKERS } from './plan-run.js';
 import { CHAIN_ID, type Handle, SERVICE_NAME } from './run-processes.js';
 
-/** A request with all that was answered to it. */
+/** A request with its answer. */
 export interface Visit {
   readonly number: number;
   readonly kind:
@@ -51,28 +51,28 @@ export interface Visit {
     | 'HISTORY'
     | 'STREAM';
   readonly maker: Address;
-  /** Of a read that the maker's reading key signs: what it needs. */
+  /** The right that a read needs if the maker's reading key signs it. */
   readonly right?: ReadRight | undefined;
   readonly hashes: readonly Hex[];
-  /** The orders that a replacement takes back; `hashes` are those that it places. */
+  /** The orders that a replacement cancels. `hashes` are the orders that it places. */
   readonly replaced: readonly Hex[];
-  /** How much of each is filled: as the request says, and as the rows had it when it was stored, if they did. */
+  /** How much of each replaced order is filled, by the request, and by the rows when the request was stored. */
   readonly expectedFills: readonly bigint[];
   seenFills: readonly (bigint | undefined)[];
-  /** Until when the orders of a cancellation by salts were accepted. */
+  /** A cancellation by salts is about orders that were accepted until then. */
   readonly untilMs?: number | undefined;
-  /** What a cancellation of all orders is about. */
+  /** The scope of a cancellation of all orders. */
   readonly scope?: Pick<OrdersCancelled, 'making' | 'untilMs'> | undefined;
-  /** A standing instruction: what it is about, and when it was signed. */
+  /** A standing instruction: its subject, and when it was signed. */
   readonly instruction?: { readonly subject: string; readonly issuedAtMs: number } | undefined;
-  /** Signs the message about all orders of a maker: two requests with the same one carry the same message. */
+  /** Signature of a message about all orders of a maker. Requests with the same one carry the same message. */
   readonly signature?: Hex | undefined;
-  /** Of an ORDER: as of which moment, a block or a position, and where the maker's partition of the log ended then. */
+  /** The moment that an ORDER asks about, a block or a position, and where the maker's partition ended then. */
   readonly asOf?: { readonly at: string; readonly end: bigint } | undefined;
-  /** When the service had it; when it was sent, where nobody had it. */
+  /** When the service received it, or when it was sent if nobody received it. */
   receivedAtMs: number;
   readonly sentAtMs: number;
-  /** Undefined: nothing was answered. */
+  /** Undefined if nothing was answered. */
   answer: Answer | undefined;
 }
 
@@ -90,7 +90,7 @@ const hashBySalt = createStructHasher(domain, cancelBySaltRequestTypes);
 const hashHeartbeat = createStructHasher(domain, heartbeatRequestTypes);
 const hashFillCap = createStructHasher(domain, fillCapRequestTypes);
 const hashKeys = createStructHasher(domain, keysRequestTypes);
-/** A page that has not come by then does not come: its process is gone. */
+/** A page that takes longer does not come: its process is gone. */
 const PAGE_MS_MAX = 20_000;
 
 type Asked = { readonly issuedAt: bigint; readonly salt: Uint8Array };
@@ -98,7 +98,7 @@ const NO_KEY = new Uint8Array(32);
 
 const keys = Array.from({ length: MAKERS }, (_, index) => new Uint8Array(32).fill(index + 1));
 export const MAKER_ADDRESSES = keys.map(addressOfKey) as [Address, ...Address[]];
-/** Of each maker a key that may read for it, where the maker has named it. */
+/** One key for each maker. It may read for the maker once the maker has named it. */
 const readerKeys = keys.map((_, index) => new Uint8Array(32).fill(50 + index));
 const readerAddresses = readerKeys.map(addressOfKey);
 export const readerOf = (maker: Address): Address => readerAddresses[MAKER_ADDRESSES.indexOf(maker)] ?? ZERO_ADDRESS;
@@ -126,16 +126,16 @@ export interface Server {
 export interface VisitParts {
   readonly makers: MakersAtWork;
   readonly nowMs: () => number;
-  /** The ends of the log. */
+  /** The end of each partition of the log. */
   readonly ends: () => readonly bigint[];
   readonly note: (line: () => string) => void;
-  /** How much of an order is filled by the rows; undefined where they do not have it. */
+  /** How much of an order is filled according to the rows. Undefined if they do not have it. */
   readonly filledOf: (orderHash: Hex) => bigint | undefined;
   /** A process of the service, if one runs. */
   readonly find: (kind: 'ingress' | 'query', chance: Chance) => Server | undefined;
 }
 
-/** What a maker has read of its history, page by page. */
+/** A maker's history as far as it was read, page by page. */
 export interface ReadHistory {
   readonly entries: OrderHistory['entries'];
   cursor: string | undefined;
@@ -143,11 +143,11 @@ export interface ReadHistory {
   asked: { readonly number: number; readonly atMs: number } | undefined;
 }
 
-/** The makers as clients: what they send, and what they were answered. */
+/** The makers as clients: their requests and the answers. */
 export class Visits {
   readonly all: Visit[] = [];
   readonly #parts: VisitParts;
-  /** Orders of which the log, or nobody, has confirmed anything. */
+  /** Orders whose POST was answered with `unavailable`. */
   readonly #unconfirmed: SignedOrder[] = [];
   readonly #signatures = new Map<Hex, Hex>();
   readonly streams = new Map<Address, FollowedStream>();
@@ -159,7 +159,7 @@ export class Visits {
     this.#parts = parts;
   }
 
-  /** A request by chance: orders are posted, new ones or again, are cancelled, or listed. */
+  /** Sends a random request: posts new or earlier orders, cancels orders, or reads. */
   visit(draw: number): void {
     const chance = createChance(draw);
     const { orders } = this.#parts.makers;
@@ -234,7 +234,7 @@ export class Visits {
     return this.#send('DELETE', orders, { body }, chance);
   }
 
-  /** Replaces one or two orders of a maker by one; every other time two processes are asked at once. */
+  /** Replaces one or two orders of a maker by one. Sometimes sends two such requests at once. */
   replace(chance: Chance): void {
     const placed = this.sign(chance);
     const { orders } = this.#parts.makers;
@@ -290,7 +290,7 @@ export class Visits {
     return { maker, salts, untilMs, signature };
   }
 
-  /** All that was accepted up to a time around now, perhaps of one token. */
+  /** Cancels all that was accepted up to a time around now, perhaps of one token. */
   cancelAll(maker: Address, chance: Chance): Promise<Visit> {
     const untilMs = this.#parts.nowMs() + chance.between(-3_000, 1_000);
     const [own] = this.#parts.makers.orders.filter((order) => order.maker === maker);
@@ -302,7 +302,7 @@ export class Visits {
     return this.#send('ALL', [{ maker } as SignedOrder], { body, scope }, chance);
   }
 
-  /** Sets the switch some seconds ahead, or turns it off; one message may overtake an older one. */
+  /** Sets the switch some seconds ahead, or turns it off. One message may overtake an older one. */
   beat(maker: Address, chance: Chance): void {
     const { nowMs } = this.#parts;
     for (const ageMs of chance.pick([[0], [4_000], [4_000, 0], [4_000, 0]])) {
@@ -316,7 +316,7 @@ export class Visits {
     }
   }
 
-  /** Lets the maker's reading key read some of it, or nothing any more; one message may overtake an older one. */
+  /** Gives a maker's reading key some rights, or takes them away. One message may overtake an older one. */
   nameReader(chance: Chance): void {
     const maker = chance.pick(MAKER_ADDRESSES);
     const some = () => (chance.oneIn(3) ? [] : [readerOf(maker)]);
@@ -329,7 +329,7 @@ export class Visits {
     }
   }
 
-  /** Posts some orders of a token, and caps it for some seconds or removes the cap; messages may come out of order. */
+  /** Posts some orders of a token, and sets its cap or removes it. Messages may come out of order. */
   cap(maker: Address, chance: Chance): void {
     const token = chance.pick(TOKENS);
     const { makers, nowMs } = this.#parts;
@@ -344,13 +344,13 @@ export class Visits {
     }
   }
 
-  /** The cancellations of a request are about to be stored. */
+  /** Notes the fills of the orders that a request replaces, just before its cancellations are stored. */
   seeFills(requestId: string): void {
     const visit = this.all[Number(requestId.split(' ')[1])];
     if (visit !== undefined) visit.seenFills = visit.replaced.map(this.#parts.filledOf);
   }
 
-  /** @param byReader by its reading key; at times, unless given */
+  /** @param byReader true if the reading key signs; now and then if not given */
   list(maker: Address, chance: Chance, byReader = this.#isByReader()): Promise<Visit> {
     const right = byReader ? 'list' : undefined;
     const query = this.#signedQuery(maker, requestHashers.hashGetRequest, right);
@@ -367,7 +367,7 @@ export class Visits {
     return this.all.length % 4 === 3;
   }
 
-  /** @param draw of the moment as of which; now, unless it is given */
+  /** @param draw draws the moment to ask about; now if not given */
   find(order: SignedOrder, chance: Chance, draw?: number): Promise<Visit> {
     const orderHash = hexToBytes(order.hash);
     const asOf = draw === undefined ? undefined : this.#momentOf(order.maker, draw);
@@ -385,7 +385,7 @@ export class Visits {
     return { at: draw % 8 < 4 || end === 0n ? block : `${partition}:${BigInt(draw) % end}`, end };
   }
 
-  /** Asks for the page behind what the maker has read. Does nothing while one is asked for, for some seconds. */
+  /** Asks for the maker's next page. Does nothing while another page is in flight, for some seconds. */
   async readHistory(maker: Address, chance: Chance): Promise<Visit | undefined> {
     const read = this.histories.get(maker);
     const atMs = this.#parts.nowMs();
@@ -407,7 +407,7 @@ export class Visits {
     return visit;
   }
 
-  /** Follows the maker's orders from where it was, at whichever process: what streamed before is cut off. */
+  /** Resumes the maker's stream at any process, and ends its earlier connection. */
   async follow(maker: Address, chance: Chance): Promise<Visit> {
     const followed = this.streams.get(maker) ?? new FollowedStream();
     this.streams.set(maker, followed);

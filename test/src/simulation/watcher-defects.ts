@@ -33,7 +33,7 @@ const unfenced = replaceIn(LogInMemory, 'connect', (connect, _, send) => {
   return { ...view, createFencedPublisher };
 });
 
-/** Has an order leave from those after which an order stays watched. */
+/** Makes orders leave the watched set on a removal after which they should stay watched. */
 function unwatchedOn(removal: string): Defect['plant'] {
   return () => {
     staysWatched.delete(removal);
@@ -114,7 +114,7 @@ export const watcherDefects: readonly Defect[] = [
     plant: replaceIn(WalletAnswers, 'withLogsIn', () => []),
   },
   {
-    name: 'contracts are not asked anew about their signatures',
+    name: 'contracts are not asked again about their signatures',
     plant: replaceIn(Touched, 'signatures', () => undefined),
   },
   {

@@ -9,7 +9,7 @@ export interface PublishedMessage {
   readonly value: Buffer | null;
 }
 
-/** @returns what is wrong with a message of the topic; undefined where it is as published */
+/** @returns what is wrong with a message of the topic; undefined if it is as published */
 export type MessageCheck = (topic: keyof TopicNames, message: PublishedMessage) => string | undefined;
 
 interface Document {
@@ -26,9 +26,9 @@ export function readAsyncApi(): Document {
 }
 
 /**
- * Holds messages to the published AsyncAPI document: headers, key and data.
- * @param unknownFields whether data may have fields that the document does not know. Readers allow them; what this
- * version sends has none.
+ * Checks messages against the published AsyncAPI document: headers, key and data.
+ * @param unknownFields whether data may have fields that the document does not know. Readers allow them. This version
+ * sends none.
  */
 export function openMessageCheck(unknownFields: 'allowed' | 'refused'): MessageCheck {
   const document = readAsyncApi();
@@ -50,7 +50,7 @@ export function openMessageCheck(unknownFields: 'allowed' | 'refused'): MessageC
   };
 }
 
-/** The same document, in which the data of a message has no fields but those that are named. Headers stay open. */
+/** Returns the document with closed data: a message has no fields other than the named ones. Headers stay open. */
 function closeObjects(document: Document): Document {
   const isHeaders = (name: string) => name === 'CloudEvent' || name === 'FeedEvent';
   const schemas = Object.entries(document.components.schemas).map(([name, schema]) => [

@@ -15,7 +15,7 @@ export function readGoldenMessages(): [file: string, GoldenMessage][] {
   return readdirSync(folder).map((file) => [file, JSON.parse(readFileSync(new URL(file, folder), 'utf8'))]);
 }
 
-/** The same data as a newer version might send it: each object in it has one field more. */
+/** Returns the data as a newer version might send it: each object in it has one more field. */
 export function withUnknownFields(data: unknown): unknown {
   if (Array.isArray(data)) return data.map(withUnknownFields);
   if (typeof data !== 'object' || data === null) return data;

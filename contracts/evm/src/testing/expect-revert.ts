@@ -6,7 +6,7 @@ const errors = new Interface(
   Object.values(deployArtifacts).flatMap(({ abi }) => [...abi].filter(({ type }) => type === 'error')),
 );
 
-/** Waits for the revert and compares its named error, and its arguments when they are given. */
+/** Waits for the revert and compares its named error, and the arguments if given. */
 export async function expectRevert(call: Promise<unknown>, name: string, args?: unknown[]): Promise<void> {
   const data = await call.then(
     () => 'it did not revert',

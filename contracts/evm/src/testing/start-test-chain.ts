@@ -16,14 +16,14 @@ export interface TestChain {
   readonly provider: JsonRpcProvider;
   /** A new random account with coins. */
   createAccount(): Promise<BaseWallet>;
-  /** Deploys from an account of its own, and gives the lowercase address. */
+  /** Deploys from the chain's own deployer account. @returns the address in lowercase */
   deploy(artifact: { readonly abi: InterfaceAbi; readonly bytecode: string }, ...args: unknown[]): Promise<Address>;
   stop(): Promise<void>;
 }
 
 /**
- * Hands a transaction back once its block is there. `wait` alone may look just before it, and then again only with the
- * next block, which nobody makes here.
+ * Returns a transaction once its block is there. `wait` alone may look just before the block. It would look again only
+ * at the next block, which nobody makes here.
  */
 class MinedProvider extends JsonRpcProvider {
   override async broadcastTransaction(signed: string): Promise<TransactionResponse> {

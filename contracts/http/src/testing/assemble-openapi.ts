@@ -18,17 +18,17 @@ const { version } = JSON.parse(readFileSync(new URL('../../package.json', import
 const description = `Makers sign limit orders off-chain (EIP-712) and post them; a router fills them. \`GET /v0alpha/limit-orders/info\`
 gives the contracts, signing domains and limits of this service.
 
-Every error is \`application/problem+json\` (RFC 9457) with a \`code\`. What is sent may gain fields: ignore those that you
-do not know. What is taken has no other fields than those described.`;
+Every error is \`application/problem+json\` (RFC 9457) with a \`code\`. Answers may gain fields: ignore those that you
+do not know. Requests may have only the fields that are described.`;
 
 const tagDescriptions: Readonly<Record<Operation['tag'], string>> = {
   'Limit orders': 'Alpha: they can change or be removed without notice. The maker must be on the whitelist.',
-  Book: 'Alpha: what can be filled, for routers and those whom the operator lets read it.',
+  Book: 'Alpha: what can be filled, for routers and for readers that the operator allows.',
   Quotes: 'Quotes of the quote interface, v0 and v1.',
   Documents: 'This interface itself.',
 };
 
-/** What is sent is open: fields may be added to it. */
+/** Answers are open objects: later versions may add fields. */
 const options: CreateDocumentOptions = {
   override({ jsonSchema, zodSchema, io }) {
     const { def } = zodSchema._zod;
@@ -42,7 +42,7 @@ const anyRequest: ZodOpenApiResponseObject = {
   ...describeProblems('Errors that can answer any request.', errorsOfAnyRequest),
 };
 
-/** The interface as OpenAPI 3.1, out of `operations`. */
+/** Describes the interface as OpenAPI 3.1, from `operations`. */
 export function assembleOpenApi(): ReturnType<typeof createDocument> {
   const paths: ZodOpenApiPathsObject = {};
   for (const [operationId, operation] of Object.entries<Operation>(operations)) {
@@ -119,7 +119,7 @@ function describeProblems(head: string, cases: ErrorCases): ZodOpenApiResponseOb
   return {
     description: [head, lines.join('\n')].filter((text) => text !== '').join('\n\n'),
     headers,
-    // One schema for all: a narrower one for each operation becomes a class of its own in generated clients.
+    // Use one schema for all: a narrower one for each operation becomes its own class in generated clients.
     content: { 'application/problem+json': { schema: problem } },
     'x-codes': codes,
   };

@@ -1,9 +1,9 @@
 import { findDrift } from './find-drift.js';
 
 /**
- * From now on each request of this process by `fetch` to the service, and its answer, are held against openapi.json.
- * @param isService whether a URL is one of the service's API
- * @returns ends that. Throws where any exchange was not as the document describes it
+ * Checks each `fetch` of this process to the service from now on, request and answer, against openapi.json.
+ * @param isService whether a URL belongs to the service's API
+ * @returns a function that ends the check. It throws if any exchange differs from the document
  */
 export function checkTraffic(isService: (url: URL) => boolean): () => void {
   const fetchAsItIs = globalThis.fetch;
@@ -29,6 +29,6 @@ export function checkTraffic(isService: (url: URL) => boolean): () => void {
   };
   return () => {
     globalThis.fetch = fetchAsItIs;
-    if (drifted.size > 0) throw new Error(`not as openapi.json has it:\n${[...drifted].join('\n')}`);
+    if (drifted.size > 0) throw new Error(`the traffic differs from openapi.json:\n${[...drifted].join('\n')}`);
   };
 }

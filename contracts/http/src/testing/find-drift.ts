@@ -6,7 +6,7 @@ export interface Exchange {
   readonly method: string;
   readonly url: URL;
   readonly requestHeaders: Headers;
-  /** Undefined where there is none. */
+  /** Undefined if there is none. */
   readonly requestBody: string | undefined;
   readonly status: number;
   readonly answerHeaders: Headers;
@@ -49,12 +49,12 @@ ajv.addSchema(document, 'openapi');
 
 /**
  * Compares an exchange with the published openapi.json.
- * @returns each answer that it does not describe, and each request that it does not allow and that had a 200
+ * @returns each difference: in the answer, or in a request that it does not allow although the answer was 200
  */
 export function findDrift(exchange: Exchange): string[] {
   const { method, url, status } = exchange;
   if (method === 'OPTIONS') return [];
-  // A HEAD is answered as a GET is, without the body.
+  // The answer to a HEAD is that to a GET, without the body.
   const name = method === 'HEAD' ? 'get' : method.toLowerCase();
   const path = pathOf(url);
   const operation = document.paths[path]?.[name];
@@ -74,7 +74,7 @@ function pathOf({ pathname }: URL): string {
   return Object.keys(document.paths).find((path) => readNames(path, pathname) !== undefined) ?? pathname;
 }
 
-/** What the `{names}` of a path stand for in that of a request; undefined where it does not fit. */
+/** The values of the `{names}` of a path in the path of a request; undefined if it does not match. */
 function readNames(path: string, pathname: string): Readonly<Record<string, string>> | undefined {
   return new RegExp(`^${path.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`).exec(pathname)?.groups;
 }
@@ -128,7 +128,7 @@ function lookUp(pointer: string): unknown {
     .reduce<unknown>((at, name) => (at as Record<string, unknown>)[name.replaceAll('~1', '/')], document);
 }
 
-/** A parameter or header as the value that its schema is about. */
+/** Parses a parameter or header into the value that its schema describes. */
 function parse(text: string, type: string | undefined): unknown {
   if (type === 'array') return text.split(',');
   return type === 'integer' && /^-?[0-9]+$/.test(text) ? Number(text) : text;

@@ -22,7 +22,7 @@ interface Field {
   readonly type: string;
 }
 
-/** What `eth_signTypedData_v4` takes. */
+/** Typed data as `eth_signTypedData_v4` takes it. */
 export interface TypedData {
   readonly types: Readonly<Record<string, Field[]>>;
   readonly primaryType: string;
@@ -30,7 +30,7 @@ export interface TypedData {
   readonly message: Readonly<Record<string, unknown>>;
 }
 
-/** Makes another signature of the one over a digest. */
+/** Changes the signature over a digest into another form. */
 type Spoil = (signature: Signature, digest: string) => string;
 
 const maker = new Wallet(EXAMPLE_MAKER_KEY);
@@ -60,7 +60,7 @@ const orderTypes = {
   TokenAmount: [...fields('address', 'token'), ...fields('uint256', 'amount')],
 };
 
-/** The EIP-712 digest, by ethers; its own `hash` types a domain's salt as bytes32 alone. */
+/** The EIP-712 digest, by ethers. Ethers' own `hash` types a domain's salt only as bytes32. */
 export function digestOf({ types, primaryType, domain: signedDomain, message }: TypedData): string {
   const { EIP712Domain = [], ...messageTypes } = types;
   const separator = TypedDataEncoder.hashStruct('EIP712Domain', { EIP712Domain }, signedDomain);
@@ -85,7 +85,7 @@ const highS: Spoil = ({ r, s, yParity }) => concat([r, toBeHex(CURVE_ORDER - Big
 const personal: Spoil = (_, digest) => maker.signingKey.sign(hashMessage(getBytes(digest))).serialized;
 const cut: Spoil = ({ serialized }) => serialized.slice(0, -4);
 
-/** How a signature may be written, and how it may not; the digest is the right one. */
+/** The forms of a signature that are taken, and some that are not. All are over the right digest. */
 const forms: readonly [title: string, spoil: Spoil, isRight: boolean][] = [
   ['65 bytes, v of 27 or 28', ({ serialized }) => serialized, true],
   ['65 bytes, v of 0 or 1', withV((yParity) => yParity), true],
@@ -105,7 +105,7 @@ export function orderData(message: TypedData['message'], over: Partial<TypedData
   return { types: { EIP712Domain: plainDomain, ...orderTypes }, primaryType: 'Order', domain, message, ...over };
 }
 
-/** What the service answers to a request that has this signature. */
+/** A vector: a request with this signature, and what the service answers. */
 function vectorOf<R extends object>(
   title: string,
   request: R,
@@ -116,8 +116,8 @@ function vectorOf<R extends object>(
 }
 
 const invalid = { code: 'invalid_signature' };
-// A GET names no maker: the service takes the address that the signature gives. Over other data that is some address
-// that is not on the whitelist.
+// A GET names no maker: the service takes the address that it recovers from the signature. For a signature over other
+// data, that is a random address, which is not on the whitelist.
 const strange = { code: 'maker_not_whitelisted' };
 
 /** A vector for each form of a signature over the right data. */
@@ -159,7 +159,7 @@ function makeOrders() {
   ];
 }
 
-/** A message whose domain has a salt of this type; none where `salt` is undefined. */
+/** A message whose domain has a salt of this type. Without `salt`, the domain has none. */
 function saltedData(
   primaryType: string,
   type: Field[],
@@ -244,7 +244,7 @@ function makeOrderRequests() {
   ];
 }
 
-/** Requests to read that name nothing but their time. */
+/** Read requests whose message has only a time. */
 function makeDatedRequests(type: string, { issuedAt, salt }: { readonly issuedAt: number; readonly salt: string }) {
   const data = (primaryType: string, at = issuedAt) =>
     saltedData(primaryType, fields('uint256', 'issuedAt'), { issuedAt: at }, 'bytes32', salt);
@@ -376,8 +376,8 @@ function makeReceipts() {
 }
 
 /**
- * Signatures for every kind of message, right and nearly right, with what the service answers. All of it follows from
- * fixed keys.
+ * Signatures for every kind of message, right and nearly right, with the service's answers. The keys are fixed, so the
+ * result is always the same.
  */
 export function makeVectors() {
   return {

@@ -19,7 +19,7 @@ const metricsOn = (dashboard: Dashboard) =>
     .flatMap((name) => [name, name.replace(/_(bucket|count|sum)$/, '')]);
 
 test.each(dashboards.flatMap(listPanelQueries).map(({ of, expr }) => [of, expr]))(
-  '%s asks for metrics that there are',
+  '%s asks only for metrics that exist',
   (_, expr) => {
     expect(findUnknown(parsePromql(expr))).toEqual([]);
   },
@@ -37,7 +37,7 @@ test.each([...readMetrics()])('every metric of %s is on its dashboard', (service
   expect(metrics.filter((name) => !shown.has(name))).toEqual([]);
 });
 
-test('the overview says first whether anybody is hurt: by each objective, with the dashboards behind it', () => {
+test('the overview begins with every objective, and links to the other dashboards', () => {
   const overview = dashboards.find(({ uid }) => uid === 'makerbook-overview');
   const [, ...panels] = overview?.panels ?? [];
   const first = panels.slice(

@@ -1,7 +1,7 @@
 import { type Dashboard, readDashboards } from './read-dashboards.js';
 import { readRules } from './read-rules.js';
 
-/** A query that Prometheus is asked. */
+/** A query for Prometheus. */
 export interface Query {
   /** The rule, or dashboard and panel. */
   readonly of: string;
@@ -10,7 +10,7 @@ export interface Query {
   readonly isAlert: boolean;
 }
 
-/** Every query of every rule and of every panel, as Prometheus takes it. */
+/** Lists the queries of all rules and panels, as Prometheus takes them. */
 export function listQueries(): Query[] {
   const rules = readRules().flatMap((group) => group.rules);
   return [
@@ -23,7 +23,7 @@ export function listQueries(): Query[] {
   ];
 }
 
-/** The queries of a dashboard, with a window in place of Grafana's variable. */
+/** Lists the queries of a dashboard. A window replaces Grafana's variable. */
 export function listPanelQueries({ uid, panels }: Dashboard): Query[] {
   return panels.flatMap(({ title, targets = [] }) =>
     targets.map(({ expr }) => ({

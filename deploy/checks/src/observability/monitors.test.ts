@@ -7,7 +7,7 @@ describeOverlays((manifests, overlay) => {
     ({ kind, metadata }) => kinds.includes(kind) || metadata.labels?.['grafana_dashboard'] === '1',
   );
 
-  test('all that the Prometheus operator and Grafana read has the one label that the operator selects', () => {
+  test('everything that the Prometheus operator and Grafana read has the same release label', () => {
     if (overlay !== 'small') expect(new Set(read.map(({ kind }) => kind))).toEqual(new Set([...kinds, 'ConfigMap']));
     const labels = read.map(({ metadata }) => metadata.labels?.['release']);
     expect(labels).not.toContain(undefined);

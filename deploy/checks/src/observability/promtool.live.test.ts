@@ -22,7 +22,7 @@ const alerts = readRulesFile('causes')
   .groups.flatMap(({ rules }) => rules)
   .filter((rule): rule is AlertingRule => 'alert' in rule);
 
-/** A bound of an expression, written in another unit: a thousand times as much, and a thousandth. */
+/** Returns copies of the expression with one bound in a wrong unit: a thousand times too large, or too small. */
 function misplace(expr: string): string[] {
   return [...expr.matchAll(/([<>]=?|[!=]=)\s*(\d+(?:\.\d+)?)/g)].flatMap(({ 0: text, 2: bound = '', index }) => {
     const at = index + text.length - bound.length;
@@ -31,7 +31,7 @@ function misplace(expr: string): string[] {
   });
 }
 
-/** Writes the two tests of an alert, with its rule alone. @returns the name of the file */
+/** Writes the two tests of an alert, and its rule alone. @returns the name of the test file */
 function write(name: string, { alert, expr, labels, annotations, ...rule }: AlertingRule): string {
   const rules = [{ alert, expr, labels, annotations, ...rule }];
   writeFileSync(join(folder, `${name}.rules.yaml`), JSON.stringify({ groups: [{ name, rules }] }));
@@ -41,9 +41,9 @@ function write(name: string, { alert, expr, labels, annotations, ...rule }: Aler
   return file;
 }
 
-/** @returns whether the tests of each file hold, as Prometheus itself judges them */
+/** @returns whether Prometheus passes the tests of each file, keyed by file */
 function judge(files: readonly string[]): ReadonlyMap<string, boolean> {
-  // What failed is said to standard error, between the lines that name the files.
+  // promtool writes failures to standard error. Keep them between the lines that name the files.
   const command = ['-c', 'exec promtool test rules "$@" 2>&1', 'sh', ...files];
   const { stdout } = spawnSync('sh', command, { cwd: folder, encoding: 'utf8' });
   const judged = stdout.split('Unit Testing:').slice(1);

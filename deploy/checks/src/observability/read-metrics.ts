@@ -2,7 +2,7 @@ import { scrapeMetrics } from './scrape-metrics.js';
 
 export const services = ['ingress', 'query', 'feed', 'projector', 'chain-watcher'];
 
-/** Of Prometheus, of the rules themselves, of Kubernetes, and of the operators of Kafka and Postgres. */
+/** Metrics of Prometheus, the rules themselves, Kubernetes, and the operators of Kafka and Postgres. */
 const ofOthers = new Set([
   'up',
   'ALERTS',
@@ -21,22 +21,22 @@ const ofOthers = new Set([
 ]);
 const isOfOthers = (name: string) => ofOthers.has(name) || name.startsWith('slo:');
 
-/** What a scrape says about each metric, by service; those that several services have are under `shared`. */
+/** The descriptions of metrics in a scrape, keyed by service. Those that several services have are under `shared`. */
 export const described = await scrapeMetrics(services);
 
 const namesOf = (group: string): string[] => [...(described.get(group)?.keys() ?? [])];
 
-/** The metrics of each service. */
+/** Returns the metrics of each service. */
 export function readMetrics(): Map<string, readonly string[]> {
   return new Map(services.map((service) => [service, namesOf(service)]));
 }
 
-/** Those that several services have. */
+/** Returns the metrics that several services have. */
 export function readSharedMetrics(): string[] {
   return namesOf('shared');
 }
 
-/** Those of the names that nobody makes. */
+/** Returns the names that are no known metric. */
 export function findUnknown(names: Iterable<string>): string[] {
   const known = new Set([...readMetrics().values(), readSharedMetrics()].flat());
   const base = (name: string) => name.replace(/_(bucket|count|sum)$/, '');

@@ -23,7 +23,7 @@ export interface RuleGroup {
 
 export const RULES_FOLDER = 'deploy/observability/rules';
 
-/** The rules of `objectives` or `causes` as a rules file of Prometheus; the repository has a PrometheusRule. */
+/** Reads the PrometheusRule `objectives` or `causes`, and returns it as a rules file of Prometheus. */
 export function readRulesFile(name: 'objectives' | 'causes'): { groups: RuleGroup[] } {
   const { spec } = parse(readText(`${RULES_FOLDER}/${name}.yaml`)) as { spec: { groups: RuleGroup[] } };
   return spec;

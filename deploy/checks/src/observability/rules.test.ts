@@ -20,7 +20,7 @@ const proofs = ['objectives', 'causes'].flatMap(
 );
 
 test.each(rules.map((rule) => ['alert' in rule ? rule.alert : rule.record, rule.expr]))(
-  '%s is PromQL over metrics that there are',
+  '%s is PromQL over metrics that exist',
   (_, expr) => {
     const metrics = parsePromql(expr);
     expect(findUnknown(metrics)).toEqual([]);
@@ -29,7 +29,7 @@ test.each(rules.map((rule) => ['alert' in rule ? rule.alert : rule.record, rule.
   },
 );
 
-test('a metric that nobody makes is noticed, and an expression that is none', () => {
+test('an unknown metric is noticed, and so is an expression that is not PromQL', () => {
   expect(readMetrics().get('projector')).toContain('projector_feed_age_seconds');
   expect(findUnknown(parsePromql('sum(rate(projector_feed_delay_seconds_bucket[5m])) / typo_total'))).toEqual([
     'typo_total',
@@ -57,7 +57,7 @@ test('each objective has a budget, events, bad events and an alert', () => {
   expect(alerted).toEqual(budgets);
 });
 
-test.each(alerts)('$alert is proven to fire, and to be quiet, on what it reads', ({ alert, expr }) => {
+test.each(alerts)('$alert has proofs that it fires and stays quiet, on metrics that it reads', ({ alert, expr }) => {
   const [fires, quiet] = ['fires', 'is quiet'].map((end) => proofs.find(({ name }) => name === `${alert} ${end}`));
   for (const proof of [fires, quiet])
     expect(proof?.promql_expr_test.map((each) => each.expr).join()).toContain(`alertname="${alert}"`);

@@ -4,7 +4,7 @@ import { expect, test } from '@jest/globals';
 import { readText, root } from '../read-manifests.js';
 import { described, services } from './read-metrics.js';
 
-/** Where instruments are made that several services have. */
+/** Files that make instruments which several services have. */
 const sharedMakers = [
   'shared/http/src/observe-requests.ts',
   'shared/http/src/serve-ops.ts',
@@ -19,7 +19,7 @@ function sourcesUnder(folder: string): string[] {
     .map((file) => `${folder}/${file}`);
 }
 
-test('instruments are made where they are looked for', () => {
+test('instruments are made only in the files that are searched for them', () => {
   const makers = ['services', 'shared']
     .flatMap(sourcesUnder)
     .filter((path) => /getMeter\(|= createInstruments\(/.test(readText(path)));
@@ -30,7 +30,7 @@ test('instruments are made where they are looked for', () => {
   );
 });
 
-test.each([...described])('a scrape says what each metric of %s is', (_, metrics) => {
+test.each([...described])('a scrape describes each metric of %s', (_, metrics) => {
   expect(metrics.size).toBeGreaterThan(3);
   const undescribed = [...metrics].filter(([, help]) => help === 'description missing');
   expect(undescribed).toEqual([]);

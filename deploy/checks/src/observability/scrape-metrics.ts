@@ -5,20 +5,20 @@ import { runInNewContext } from 'node:vm';
 import { metrics, observePool, startTelemetry, timeOperations } from '@makerbook/telemetry';
 import { readText, root } from '../read-manifests.js';
 
-/** What a scrape says about each metric (`# HELP`), by name. */
+/** The description of each metric in a scrape (`# HELP`), keyed by name. */
 export type Described = ReadonlyMap<string, string>;
 
 /** Metrics of the SDK itself. */
 const ofRuntime = /^(nodejs|v8js)_|^target_info$/;
 
-/** A stand-in for what gauges read. It is never read, as each gauge is given a value. */
+/** A stand-in for the source of gauges. Nobody reads it, because each gauge is given a value. */
 const bottomless: object = new Proxy({}, { get: () => bottomless });
 
-/** Some are made at once, gauges when they are given what to read. */
+/** Makes some metrics at once. Makes gauges when `observe` gets their source. */
 type Create = (source: object) => { readonly observe?: (source: object) => void };
 type MeterProvider = Parameters<typeof metrics.setGlobalMeterProvider>[0];
 
-/** Makes the metrics of each service and scrapes them: those of each, and under `shared` those that several have. */
+/** Makes and scrapes the metrics of each service. Those that several services have are under `shared`. */
 export async function scrapeMetrics(services: readonly string[]): Promise<ReadonlyMap<string, Described>> {
   const telemetry = startTelemetry('checks', { LOG_LEVEL: 'error' });
   const scrape = async (): Promise<Described> => {
@@ -57,14 +57,14 @@ export async function scrapeMetrics(services: readonly string[]): Promise<Readon
 
 const hasOne = (shown: Described, begin: string) => [...shown.keys()].some((name) => name.startsWith(begin));
 
-/** Those of the ops port, which come and go with it. */
+/** Returns the metrics of the ops port, which exist only while it is open. */
 function metricsOfOps(): Described {
   const source = readText('shared/http/src/serve-ops.ts');
   const found = source.matchAll(/\.create[A-Z]\w+\('(\w+)', \{\s*description: '([^']+)'/g);
   return new Map([...found].map(([, name = '', help = '']) => [name, help]));
 }
 
-/** Gives every instrument a value from the start: one without is not in a scrape. */
+/** Gives every instrument a value from the start: a scrape leaves out one without. */
 function giveValues(count: () => void): void {
   const provider: MeterProvider = metrics.getMeterProvider();
   metrics.disable();
@@ -74,7 +74,7 @@ function giveValues(count: () => void): void {
         get:
           (meter, method: 'createCounter' | 'createHistogram' | 'createObservableGauge') =>
           (name: string, options: object) => {
-            // What is observed in a batch has its value all the same.
+            // Skip batch callbacks: their instruments have values already.
             if (!method.startsWith('create')) return;
             count();
             const instrument = meter[method](name, options);

@@ -16,7 +16,7 @@ readOptions(
 );
 const folder = mkdtempSync(join(tmpdir(), 'makerbook-rules-'));
 try {
-  // promtool reads the groups of a PrometheusRule and not the object. JSON is YAML.
+  // promtool reads the groups of a PrometheusRule, not the object. JSON is YAML.
   for (const name of files) writeFileSync(join(folder, `${name}.yaml`), JSON.stringify(readRulesFile(name)));
   for (const file of tests) copyFileSync(join(root, RULES_FOLDER, file), join(folder, file));
   process.exitCode = run('check', ...files.map((name) => `${name}.yaml`)) || run('test', ...tests);

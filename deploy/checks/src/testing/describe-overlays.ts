@@ -2,8 +2,8 @@ import { describe, test } from '@jest/globals';
 import { findRenderer, type Manifest, type Overlay, overlays, renderOverlay } from '../read-manifests.js';
 
 /**
- * Describes checks of what each overlay renders to. They are skipped, and a warning says so, where neither kubectl nor
- * kustomize is on the PATH: `npm test` needs neither, and no npm or Maven package brings kustomize alone.
+ * Describes checks of each rendered overlay. If neither kubectl nor kustomize is on the PATH, it skips them with a
+ * warning: `npm test` needs neither, and no npm or Maven package brings kustomize alone.
  */
 export function describeOverlays(check: (manifests: readonly Manifest[], overlay: Overlay) => void): void {
   if (findRenderer() === undefined) {

@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
 import type { PodSpec } from '../read-pods.js';
 
-/** The restricted Pod Security Standard. */
+/** Expects the restricted Pod Security Standard. */
 export function expectRestricted(spec: PodSpec): void {
   expect(spec).toMatchObject({ securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } } });
   for (const field of ['hostNetwork', 'hostPID', 'hostIPC', 'initContainers', 'ephemeralContainers'])
@@ -16,7 +16,7 @@ export function expectRestricted(spec: PodSpec): void {
     });
 }
 
-/** No container can write to its own file system. */
+/** Expects that no container can write to its own file system. */
 export function expectReadOnly(spec: PodSpec): void {
   for (const { name, securityContext } of spec.containers)
     expect({ name, securityContext }).toMatchObject({ securityContext: { readOnlyRootFilesystem: true } });

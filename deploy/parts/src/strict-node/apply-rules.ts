@@ -1,11 +1,11 @@
 import type { NodeRules } from './node-rules.js';
 import type { AskedCall, RpcAnswer, RpcError } from './serve-rpc.js';
 
-/** Asks the chain behind. */
+/** Asks the chain behind the node. */
 export type Forward = (calls: readonly AskedCall[]) => Promise<readonly RpcAnswer[]>;
 export type BlockFields = Readonly<Record<string, unknown>>;
 
-/** Where the parameter with the block stands. */
+/** The index of the parameter that names the block, keyed by method. */
 const BLOCK_AT: Readonly<Record<string, number>> = {
   eth_call: 1,
   eth_estimateGas: 1,
@@ -18,11 +18,11 @@ const BLOCKS = new Set(['eth_getBlockByNumber', 'eth_getBlockByHash']);
 const RECEIPTS = new Set(['eth_getTransactionReceipt', 'eth_getBlockReceipts']);
 const NAMED = new Set(['latest', 'pending', 'safe', 'finalized']);
 
-/** Answers as a node of these rules where anvil would answer otherwise: in limits, in words of failures, in headers. */
+/** Answers as a node with these rules does. Its limits, error messages and headers differ from anvil's. */
 export class RuledAnswers {
   readonly #rules: NodeRules;
   readonly #forward: Forward;
-  /** Of the blocks that were named by a hash. */
+  /** Block numbers, keyed by the hashes that calls have named. */
   readonly #numbers = new Map<string, number>();
 
   constructor(rules: NodeRules, forward: Forward) {
@@ -30,7 +30,7 @@ export class RuledAnswers {
     this.#forward = forward;
   }
 
-  /** @param visible the newest block that the node knows, of a chain with this head; undefined: the head */
+  /** @param visible returns the newest block that the node knows of a chain with this head; undefined: the head */
   async answer(
     calls: readonly AskedCall[],
     visible?: (head: number) => number,
@@ -49,7 +49,7 @@ export class RuledAnswers {
     return answers.map((answer, at) => this.#ruled(calls[at], answer, Number(newest?.result)));
   }
 
-  /** A header as such a node has it. */
+  /** Returns the header as such a node has it. */
   headerOf(fields: BlockFields): BlockFields {
     const { header, baseFeeMin } = this.#rules;
     const kept = Object.entries(fields).filter(([name]) => !header.lacks.includes(name));
@@ -74,7 +74,7 @@ export class RuledAnswers {
     }
   }
 
-  /** A node that says nothing of too much gas uses less. */
+  /** Lowers too much gas to the maximum, unless the node refuses it. */
   #capped(call: AskedCall): AskedCall {
     const { gasAbove, callGasMax } = this.#rules;
     if (gasAbove !== undefined || call.method !== 'eth_call' || gasOf(call) <= callGasMax) return call;
@@ -133,7 +133,7 @@ export class RuledAnswers {
 
 const HEAD: AskedCall = { id: 0, method: 'eth_blockNumber', params: [] };
 
-/** The call as one whose newest block is this one. */
+/** Rewrites the call for a chain whose newest block is this one. */
 function before(head: number, call: AskedCall): AskedCall {
   const { method, params } = call;
   if (method === 'eth_getLogs') {
@@ -147,7 +147,7 @@ function before(head: number, call: AskedCall): AskedCall {
   return { ...call, params: params.with(place, hexOf(head)) };
 }
 
-/** The block that the call names by its hash. */
+/** Returns the hash of the block, if the call names one by its hash. */
 function hashIn({ method, params }: AskedCall): string | undefined {
   const named = method === 'eth_getLogs' ? params[0] : params[BLOCK_AT[method] ?? Number.NaN];
   const { blockHash } = (named ?? {}) as { blockHash?: unknown };
@@ -158,7 +158,7 @@ function gasOf({ params }: AskedCall): number {
   return Number((params[0] as { gas?: string } | undefined)?.gas ?? 0);
 }
 
-/** That of a receipt, or of the first of several. */
+/** Returns the block number of a receipt, or of the first of several. */
 function blockNumberIn(result: unknown): number {
   const [receipt] = [result].flat() as ({ blockNumber?: string } | null | undefined)[];
   return Number(receipt?.blockNumber ?? 0);

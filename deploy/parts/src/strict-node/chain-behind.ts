@@ -4,15 +4,15 @@ import type { AskedCall, RpcAnswer } from './serve-rpc.js';
 
 const SENDS = new Set(['eth_sendRawTransaction', 'eth_sendTransaction']);
 const MAKES_BLOCKS = new Set([...SENDS, 'anvil_mine', 'evm_mine', 'evm_revert']);
-/** A transaction that waits for another one is in no block for now. */
+/** Give up after this long: a transaction that waits for another one is in no block yet. */
 const MINED_MS_MAX = 30_000;
-/** Of many blocks that are made at once, so many are announced. */
+/** If many blocks are made at once, announce about this many of the newest. */
 const ANNOUNCED_MAX = 100;
 
 /**
- * anvil, asked so that no block is made while somebody reads, and nobody reads while one is made. It answers a read of
- * its newest block, by hash or not, with the state after the next one where that is mined meanwhile; a node of Kaia
- * does not.
+ * Asks anvil, but mines no block while somebody reads, and lets nobody read while one is mined. If anvil mines a block
+ * during a read of the newest one, by hash or not, it answers with the state after the mined block. A node of Kaia does
+ * not.
  */
 export class ChainBehind {
   /** Called with the header of each block as soon as it is there. */
@@ -37,7 +37,7 @@ export class ChainBehind {
     return calls.some(({ method }) => MAKES_BLOCKS.has(method)) ? this.#make(calls, work) : this.#read(work);
   }
 
-  /** The header of a block. */
+  /** Returns the header of a block. */
   header(number: number): Promise<BlockFields | undefined> {
     return this.#read(async () => (await this.#headers(number, number))[0]);
   }
@@ -124,11 +124,11 @@ export class ChainBehind {
   readonly #forward: Forward = (calls) => forwardTo(this.#url, calls);
 }
 
-/** Asks a node, call by call. */
+/** Asks a node these calls in one batch. */
 export async function forwardTo(url: string, calls: readonly AskedCall[]): Promise<readonly RpcAnswer[]> {
   if (calls.length === 0) return [];
   const body = JSON.stringify(calls.map((call) => ({ jsonrpc: '2.0', ...call })));
-  // The node leaves connections open.
+  // Reuse connections: the node does not close idle ones.
   const headers = { 'content-type': 'application/json', connection: 'keep-alive' };
   const answered = await fetch(url, { method: 'POST', headers, body });
   return (await answered.json()) as RpcAnswer[];

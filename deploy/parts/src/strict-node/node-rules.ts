@@ -1,36 +1,36 @@
 import type { RpcError } from './serve-rpc.js';
 
-/** What a kind of node takes, keeps and says. */
+/** The limits, the kept history and the error messages of a kind of node. */
 export interface NodeRules {
   readonly requestBytesMax: number;
-  /** Calls of one request. */
+  /** The most calls of one request. */
   readonly batchMax: number;
-  /** Of an `eth_call`: more is refused; where nothing is said of it, less is used. */
+  /** Gas of an `eth_call`. A node with `gasAbove` refuses more. Another node lowers it to this. */
   readonly callGasMax: number;
   readonly gasAbove?: (gas: number) => RpcError;
-  /** Logs of one question. */
+  /** The most logs of one `eth_getLogs`. */
   readonly logsMax: number;
   readonly tooManyLogs: RpcError;
-  /** Blocks back to which it has the state. */
+  /** How many blocks back the node has the state. */
   readonly statesKept: number;
   readonly noState: RpcError;
-  /** A block of this hash is not known: to a call, and to a question for logs. */
+  /** The error of a call, and below of `eth_getLogs`, for a block hash that the node does not know. */
   readonly unknownHash: RpcError;
   readonly unknownHashOfLogs: (hash: string) => RpcError;
   readonly unknownNumber: RpcError;
   readonly reverted: RpcError;
   readonly outOfGas: RpcError;
   readonly invalidInstruction: RpcError;
-  /** In wei; the base fee is never less. Undefined: fees are as the chain has them. */
+  /** Lower bound of the base fee, in wei. Undefined: fees are those of the chain. */
   readonly baseFeeMin?: bigint;
-  /** Header fields that it has, and those that it lacks. */
+  /** Header fields that the node has beside anvil's, and those of anvil's that it lacks. */
   readonly header: { readonly has: Readonly<Record<string, string>>; readonly lacks: readonly string[] };
 }
 
 const failure = (message: string, code = -32000): RpcError => ({ code, message });
 const NO_TRIE = '0'.repeat(64);
 
-/** Release 2.2.1. */
+/** A node of Kaia, release 2.2.1. */
 const kaia: NodeRules = {
   requestBytesMax: 524_288,
   batchMax: 1000,
@@ -38,7 +38,7 @@ const kaia: NodeRules = {
   gasAbove: (gas) => failure(`gas limit ${gas} exceeds the upper limit 500000000`),
   logsMax: 10_000,
   tooManyLogs: failure('query returned more than 10000 results'),
-  // Surely a hundred.
+  // The node keeps at least this many.
   statesKept: 100,
   noState: failure(`missing trie node ${NO_TRIE} (path )`),
   unknownHash: failure('header for hash not found'),
@@ -69,7 +69,7 @@ const geth: NodeRules = {
   header: { has: {}, lacks: [] },
 };
 
-/** What a provider puts before archive nodes of Ethereum. */
+/** The balancer that a provider puts in front of archive nodes of Ethereum. */
 const balancer: NodeRules = {
   ...geth,
   batchMax: 100,

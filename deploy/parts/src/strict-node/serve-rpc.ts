@@ -21,15 +21,15 @@ export interface RpcError {
   readonly data?: unknown;
 }
 
-/** Answers the calls of a request: with a status, or call by call. Where it throws, the connection ends. */
+/** Answers a request with a status, or each of its calls. If it throws or returns undefined, the connection ends. */
 export type AnswerCalls = (
   calls: readonly AskedCall[],
 ) => Promise<{ readonly status: number } | readonly RpcAnswer[] | undefined>;
 
 export interface RpcServerOptions {
-  /** A free one unless given. */
+  /** Absent: a free port. */
   readonly port?: number | undefined;
-  /** A longer request is 413. */
+  /** A longer request gets status 413. */
   readonly requestBytesMax?: number | undefined;
   /** True while only the first half of each answer is sent. */
   readonly isHalf?: () => boolean;
@@ -39,14 +39,14 @@ export interface RpcServerOptions {
 export interface RpcServer {
   readonly url: string;
   readonly wsUrl: string;
-  /** Sends the header of a new block to those who have subscribed. */
+  /** Sends the header of a new block to all subscribers. */
   announce(header: unknown): void;
   /** Breaks every connection. */
   disconnect(): void;
   close(): Promise<void>;
 }
 
-/** Any page may ask it, as it may ask anvil. */
+/** A page of any origin may ask the server, as it may ask anvil. */
 const HEADERS = {
   'content-type': 'application/json',
   'access-control-allow-origin': '*',
@@ -69,12 +69,12 @@ export async function serveRpc(
   };
   const server = createServer((request, response) => {
     if (request.method !== 'POST') return void response.writeHead(204, HEADERS).end();
-    // If the node behind is gone, this one is too.
+    // If the node behind is down, this one is too.
     readBody(request)
       .then((body) => respond(body, response))
       .catch(() => response.destroy());
   });
-  // Keeps a connection from being closed at the moment at which it is used again.
+  // Never close an idle connection: the client may be using it again at that moment.
   server.keepAliveTimeout = 0;
   const sockets = new WebSocketServer({ server });
   sockets.on('error', () => undefined);
@@ -83,7 +83,7 @@ export async function serveRpc(
     const subscribe: AnswerCalls = async (calls) => {
       const [call, ...others] = calls;
       if (call?.method !== 'eth_subscribe' || call.params[0] !== 'newHeads' || others.length > 0) return answer(calls);
-      // An answer tells whether the node is there.
+      // Ask first: this throws if the node is down.
       await answer([{ id: 0, method: 'eth_blockNumber', params: [] }]);
       subscribed.set(socket, `0x${subscribed.size + 1}`);
       return [{ id: call.id, result: subscribed.get(socket) }];

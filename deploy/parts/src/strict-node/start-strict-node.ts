@@ -3,19 +3,19 @@ import { ChainBehind } from './chain-behind.js';
 import { nodeProfiles } from './node-rules.js';
 import { serveRpc } from './serve-rpc.js';
 
-/** What a node does that it should not. */
+/** The faults of a node. */
 export interface ToldFaults {
-  /** It breaks every connection, and takes none. */
+  /** The node breaks every connection, and accepts none. */
   readonly isAway: boolean;
-  /** Each answer and each announcement comes so much later. */
+  /** Delay of each answer and each announcement. */
   readonly latencyMs: number;
-  /** It knows no block of the newest so many. A number that grows is a head that goes back. */
+  /** The node does not know this many of the newest blocks. If the number grows, its head goes back. */
   readonly lagBlocks: number;
-  /** It knows no block after this one. */
+  /** The node knows no block after this one. */
   readonly frozenAt: number | undefined;
-  /** Only the first half of each answer comes. */
+  /** The node sends only the first half of each answer. */
   readonly isHalf: boolean;
-  /** It answers each request with this status alone. */
+  /** The node answers each request with this status alone. */
   readonly status: 429 | 503 | undefined;
 }
 
@@ -28,28 +28,28 @@ const RIGHT: ToldFaults = {
   status: undefined,
 };
 
-/** A node before anvil that is as strict as a real one, and misbehaves when it is told to. */
+/** A node in front of anvil that is as strict as a real one, and misbehaves when it is told to. */
 export interface StrictNode {
   readonly url: string;
-  /** With `newHeads`, on the same port. */
+  /** Serves `newHeads`, on the same port. */
   readonly wsUrl: string;
-  /** From now on it has these faults, and no others. */
+  /** Gives the node these faults, and no others. */
   tell(faults: Partial<ToldFaults>): void;
-  /** Another node of the same chain. It closes with this one. */
+  /** Starts another node of the same chain. It closes with this one. */
   beside(port?: number): Promise<StrictNode>;
-  /** Calls back with the header of each block as soon as it is there, whatever faults the node has. @returns ends it */
+  /** Calls back with each new block's header, whatever faults the node has. @returns a function that ends the calls */
   onBlock(listener: (header: BlockFields) => void): () => void;
   close(): Promise<void>;
 }
 
 export interface StrictNodeOptions {
-  /** A free one unless given. */
+  /** Absent: a free port. */
   readonly port?: number | undefined;
-  /** Whose limits, words and headers it has; those of Kaia unless given. */
+  /** The kind of node whose limits, messages and headers it has. Default: Kaia. */
   readonly profile?: keyof typeof nodeProfiles | undefined;
 }
 
-/** @param nodeUrl of an anvil that nobody else asks to make blocks */
+/** @param nodeUrl URL of an anvil that nobody else asks to make blocks */
 export function startStrictNode(nodeUrl: string, { port, profile = 'kaia' }: StrictNodeOptions = {}) {
   const rules = nodeProfiles[profile];
   return openNode(new ChainBehind(nodeUrl, rules), rules.requestBytesMax, port);

@@ -3,7 +3,7 @@ import { startAnvil } from '../start-anvil.js';
 import { until } from '../testing/until.js';
 import { type StrictNode, startStrictNode } from './start-strict-node.js';
 
-/** Code that does as its name says when it is called. */
+/** Contract code that does what its name says when it is called. */
 const code = {
   reverts: '0x60006000fd',
   revertsWithData: '0x63aabbccdd6000526004601cfd',
@@ -49,8 +49,8 @@ const head = async () => Number((await ask('eth_blockNumber')).result);
 const hex = (value: number) => `0x${value.toString(16)}`;
 const unknown = `0x${'ab'.repeat(32)}`;
 
-describe('a strict node is like one of Kaia', () => {
-  test('in the gas of a call', async () => {
+describe('a strict node is like a node of Kaia', () => {
+  test('in its limit on the gas of a call', async () => {
     expect((await call(at(99), { gas: hex(500_000_000) })).error).toBeUndefined();
     expect((await call(at(99), { gas: hex(500_000_001) })).error).toEqual({
       code: -32000,
@@ -58,13 +58,13 @@ describe('a strict node is like one of Kaia', () => {
     });
   });
 
-  test('in the size of a request', async () => {
+  test('in its limit on the size of a request', async () => {
     expect((await post(node.url, textOf('eth_chainId').padEnd(524_288))).status).toBe(200);
     const refused = await post(node.url, textOf('eth_chainId').padEnd(524_289));
     expect([refused.status, await refused.text()]).toEqual([413, 'content length too large (524289>524288)\n']);
   });
 
-  test('in how far back it has the state', async () => {
+  test('in how far back it keeps the state', async () => {
     const newest = await head();
     expect((await call(at(99), {}, hex(newest - 100))).error).toBeUndefined();
     expect((await ask('eth_getBalance', at(99), hex(newest - 100))).result).toBe('0x0');
@@ -79,7 +79,7 @@ describe('a strict node is like one of Kaia', () => {
     }
   });
 
-  test('in blocks that it does not know', async () => {
+  test('in its answers about blocks that it does not know', async () => {
     expect((await call(at(99), {}, { blockHash: unknown })).error).toEqual({
       code: -32000,
       message: 'header for hash not found',
@@ -97,7 +97,7 @@ describe('a strict node is like one of Kaia', () => {
     ['revertsWithData', { code: 3, message: expect.stringMatching(/^execution reverted/), data: '0xaabbccdd' }],
     ['burns', { code: -32000, message: 'out of gas' }],
     ['breaks', { code: -32000, message: 'VM error occurs while running smart contract' }],
-  ])('in its words for a call that %s', async (name, error) => {
+  ])('in its error for a call that %s', async (name, error) => {
     expect((await call(addresses[name], { gas: hex(100_000) })).error).toEqual(error);
   });
 
@@ -117,7 +117,7 @@ describe('a strict node is like one of Kaia', () => {
     expect((await ask('eth_feeHistory', '0x1', 'latest', [])).error).toBeUndefined();
   });
 
-  test('in the logs that one question may have', async () => {
+  test('in its limit on the logs of one query', async () => {
     const [sender] = (await ask('eth_accounts')).result as string[];
     const emit = async (count: number) => {
       const data = `0x${count.toString(16).padStart(64, '0')}`;
@@ -142,7 +142,7 @@ describe('by the rules of another profile', () => {
     return (method: string, ...params: unknown[]) => askAt(other.url, method, ...params);
   };
 
-  test('a node of Ethereum says other words, and uses less gas than it is given', async () => {
+  test('a node of Ethereum has other error messages, and does not refuse a call with too much gas', async () => {
     const asked = await open('geth');
     const called = async (to: string | undefined, other: object = {}, block: unknown = 'latest') =>
       (await asked('eth_call', { to, ...other }, block)).error?.message;
@@ -157,7 +157,7 @@ describe('by the rules of another profile', () => {
     expect(Object.keys(result as object)).toContain('withdrawals');
   });
 
-  test('a balancer of a provider takes few calls at once, and has its own code for too many logs', async () => {
+  test('a balancer of a provider limits the size of a batch, and has its own code for too many logs', async () => {
     const balancer = await startStrictNode(plainUrl, { profile: 'balancer' });
     closing.push(balancer.close);
     const batch = (calls: number) =>
@@ -170,7 +170,7 @@ describe('by the rules of another profile', () => {
 });
 
 describe('a node that is told', () => {
-  test('to lag or to stand still knows no newer block, by its number, by its hash or as the newest', async () => {
+  test('to lag or to stand still knows no newer block, by number, by hash or as the newest', async () => {
     const behind = await node.beside();
     await ask('evm_mine');
     const newest = await head();
@@ -194,7 +194,7 @@ describe('a node that is told', () => {
     expect((await askAt(behind.url, 'eth_blockNumber')).result).toBe(hex(newest));
   });
 
-  test('to answer late, by halves, with a status or not at all does so, until it is told otherwise', async () => {
+  test('to answer late, in part, with an error status or not at all does so until it is told otherwise', async () => {
     const told = await node.beside();
     told.tell({ latencyMs: 300 });
     const startedAtMs = performance.now();
@@ -212,7 +212,7 @@ describe('a node that is told', () => {
     expect((await askAt(told.url, 'eth_chainId')).result).toBe(hex(8217));
   });
 
-  test('announces over WebSocket each block that it knows, with the header of such a node', async () => {
+  test('to lag announces over WebSocket only the blocks that it knows, with the headers of Kaia', async () => {
     const behind = await node.beside();
     const listen = async (url: string) => {
       const heard: Record<string, unknown>[] = [];

@@ -1,20 +1,20 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 
-/** Where a certificate and its key are, as PEM files. */
+/** Paths of a certificate and its key, as PEM files. */
 export interface CertificateFiles {
   readonly certFile: string;
   readonly keyFile: string;
 }
 
-/** An authority of a test's own. */
+/** A certificate authority for a test. */
 export interface Authority {
   readonly caFile: string;
   /** Signs a certificate. @param names of the server: `IP:127.0.0.1`, `DNS:localhost`; none for a client */
   sign(name: string, ...names: string[]): CertificateFiles;
 }
 
-/** Makes an authority and its files in a folder, by `openssl`; they hold for two days. */
+/** Makes an authority and its files in a folder, with `openssl`. The certificates are valid for two days. */
 export function createAuthority(folder: string, name = 'ca'): Authority {
   const filesOf = (owner: string) => ({
     certFile: join(folder, `${owner}.pem`),

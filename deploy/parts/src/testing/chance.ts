@@ -1,4 +1,4 @@
-/** Random numbers by a seed: the same numbers for the same seed (mulberry32). */
+/** Random numbers from a seed: the same seed gives the same numbers (mulberry32). */
 export interface Chance {
   /** A whole number from 0 to below `end`. */
   below(end: number): number;
@@ -6,9 +6,9 @@ export interface Chance {
   between(first: number, last: number): number;
   oneIn(times: number): boolean;
   pick<T>(options: readonly [T, ...T[]]): T;
-  /** Undefined where there is nothing to pick from. */
+  /** Undefined if there is nothing to pick from. */
   pickAny<T>(options: readonly T[]): T | undefined;
-  /** A name, with a probability by its weight. */
+  /** Picks a name with a probability in proportion to its weight. */
   pickWeighted<Name extends string>(weights: Readonly<Record<Name, number>>): Name;
   /** A number of 128 bits. */
   wide(): bigint;

@@ -1,6 +1,6 @@
 /**
- * Loaded before each live test file: no request of a test reuses a connection. The server closes idle
- * connections after some seconds, and on a busy machine that may be the moment of their reuse.
+ * Loaded before each live test file. No request of a test reuses a connection. The server closes idle connections after
+ * some seconds, and on a busy machine a test might reuse one at that moment.
  */
 const fetchAsItIs = globalThis.fetch;
 globalThis.fetch = (input, init) => {

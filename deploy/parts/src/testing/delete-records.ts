@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 
 /**
- * Deletes what a topic of Kafka holds before these offsets, by partition, as retention does. For tests.
+ * Deletes the records of a topic before these offsets, one for each partition, as retention does. For tests.
  * @param brokers one `host:port`: the leader of all partitions
  */
 export async function deleteRecords(brokers: string, topic: string, before: readonly bigint[]): Promise<void> {
@@ -10,7 +10,7 @@ export async function deleteRecords(brokers: string, topic: string, before: read
   // DeleteRecords, version 1.
   const body = [int32(1), ...name, int32(before.length), ...partitions, int32(TIMEOUT_MS)];
   const answer = await askKafka(brokers, 21, 1, body);
-  // Correlation id, throttle time, one topic and its name; then each partition with its first offset and an error code.
+  // Skip correlation id, throttle time and topic. Then comes each partition with its first offset and an error code.
   let at = 4 + 4 + 4 + 2 + Buffer.byteLength(topic) + 4;
   for (let left = before.length; left > 0; left -= 1, at += 14) {
     const code = answer.readInt16BE(at + 12);
@@ -18,7 +18,7 @@ export async function deleteRecords(brokers: string, topic: string, before: read
   }
 }
 
-/** Sends a request of Kafka's protocol, written out: the client library belongs to another package. */
+/** Sends a request of Kafka's protocol, written by hand: the client library belongs to another package. */
 export function askKafka(broker: string, api: number, version: number, body: readonly Buffer[]): Promise<Buffer> {
   const { hostname, port } = new URL(`kafka://${broker}`);
   // Correlation id 1, and no client id.

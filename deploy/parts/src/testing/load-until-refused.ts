@@ -8,16 +8,16 @@ export interface LoadRequest {
   readonly body?: string;
 }
 
-/** What a load has met. */
+/** The outcome of a load. */
 export interface LoadOutcome<T> {
   readonly answered: readonly { readonly sent: T; readonly status: number }[];
-  /** Requests without an answer, by what was met instead. */
+  /** The error of each request that got no answer. */
   readonly dropped: readonly string[];
 }
 
 /**
- * Sends requests, one after the other on each of so many connections that are kept open, until the server takes no new
- * connection. A connection that an answer ends with `Connection: close` is not used again, as HTTP says.
+ * Sends requests on this many keep-alive connections, one after the other on each, until the server takes no new
+ * connection. It does not reuse a connection after an answer with `Connection: close`, as HTTP says.
  * @param next the next request; undefined: this connection sends no more
  */
 export async function loadUntilRefused<T extends LoadRequest>(
@@ -53,7 +53,7 @@ function sendOne(agent: Agent, { method, url, body = '' }: LoadRequest): Promise
       response.resume();
     });
     asked.on('error', (error: NodeJS.ErrnoException) => {
-      // The system may have taken a new connection which the server never did.
+      // The operating system may have accepted a new connection that the server never did.
       const isNew = !asked.reusedSocket && (error.code === 'ECONNREFUSED' || error.code === 'ECONNRESET');
       resolve(
         isNew ? 'refused' : `${error.code ?? error.message} on ${asked.reusedSocket ? 'an open' : 'a new'} connection`,

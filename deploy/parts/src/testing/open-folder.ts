@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll } from '@jest/globals';
 import type { Part } from '../spawn-part.js';
 
-/** A temporary folder of a test file, with the parts that keep their data in it. At the end both are gone. */
+/** Makes a temporary folder for a test file. At the end it is removed, and its parts are killed. */
 export function openFolder(name: string) {
   const folder = mkdtempSync(join(tmpdir(), `makerbook-${name}-`));
   // Root runs Postgres as another user, who needs to enter this folder.

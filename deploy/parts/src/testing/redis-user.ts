@@ -7,7 +7,7 @@ const ANSWER_MS_MAX = 60_000;
 
 /** A user of a Redis, with the rights of one service. */
 export interface RedisUser {
-  /** The server's URL with name and password. */
+  /** The server's URL with the user's name and password. */
   readonly url: string;
   remove(): Promise<void>;
 }
@@ -26,7 +26,7 @@ export async function createRedisUser(redisUrl: string, service: string, keyPref
   return { url: url.href, remove: async () => void (await askRedis(redisUrl, `ACL DELUSER ${name}`)) };
 }
 
-/** Sends one command that has no blanks in its words, and gives the first line of what is answered to it. */
+/** Sends one command that has no blanks in its words, and returns the first line of the answer. */
 export function askRedis(redisUrl: string, line: string): Promise<string> {
   const { hostname, port } = new URL(redisUrl);
   return new Promise((resolve, reject) => {

@@ -1,4 +1,4 @@
-/** Replaces a method. Returns what puts the old one back. */
+/** Replaces a method. Returns a function that puts the old one back. */
 export function replaceMethod<T extends object, K extends keyof T>(
   owner: T,
   method: K,

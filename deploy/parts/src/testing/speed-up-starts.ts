@@ -5,17 +5,17 @@ import { fetchJars } from '../fetch-jars.js';
 import { findFreePort } from '../find-free-ports.js';
 import { startKafka } from '../start-kafka.js';
 
-/** The variable whose options every `java` takes. */
+/** The variable from which every `java` takes options. */
 const JAVA_OPTIONS = 'JDK_JAVA_OPTIONS';
-/** The one in which every `node` is given a folder for compiled code. */
+/** The variable that gives every `node` a folder for compiled code. */
 const NODE_CACHE = 'NODE_COMPILE_CACHE';
-/** A broker of a test is gone before the second compiler pays. */
+/** Use the first compiler alone: a test's broker has ended before the second one pays off. */
 const FIRST_COMPILER = '-XX:TieredStopAtLevel=1';
 
 /**
- * Lets the processes that tests start begin sooner: a broker with a third of the CPU. To be called before they start;
- * what the environment says already stays.
- * @param folder for the code that Node.js has compiled in this run
+ * Speeds up the start of the processes that tests start. A broker then starts with a third of the CPU. Call this before
+ * they start. It keeps variables that are already set.
+ * @param folder takes the code that Node.js compiles in this run
  */
 export async function speedUpStarts(folder: string, onProgress: (line: string) => void): Promise<void> {
   process.env[NODE_CACHE] ??= join(folder, 'node-compile-cache');
@@ -25,7 +25,7 @@ export async function speedUpStarts(folder: string, onProgress: (line: string) =
   process.env[JAVA_OPTIONS] = `${FIRST_COMPILER} -XX:SharedArchiveFile=${archive}`;
 }
 
-/** Writes the classes that a broker has loaded at its end, read and verified. Another Java ignores the file. */
+/** Archives the classes that a broker has loaded when it ends, parsed and verified. Another Java ignores the file. */
 async function archiveClasses(archive: string): Promise<void> {
   const dataDir = mkdtempSync(join(tmpdir(), 'makerbook-archive-'));
   const unfinished = `${archive}.${process.pid}`;
@@ -33,7 +33,7 @@ async function archiveClasses(archive: string): Promise<void> {
   try {
     const kafka = await startKafka({ dataDir, port: await findFreePort() });
     await kafka.stop();
-    // A Java that shares no classes writes none.
+    // A Java that cannot share classes writes no archive.
     if (existsSync(unfinished)) renameSync(unfinished, archive);
   } finally {
     delete process.env[JAVA_OPTIONS];

@@ -12,9 +12,9 @@ export type S3Part = Part & {
 const START_TIMEOUT_MS = 240_000;
 
 /**
- * An S3-compatible server on the loopback address, which takes any key.
- * @param bucket that it has at first
- * @param folder for its files and its log
+ * Starts an S3-compatible server on the loopback address. It accepts any key.
+ * @param bucket the bucket that it has at first
+ * @param folder takes its files and its log
  */
 export async function startS3(bucket: string, folder: string): Promise<S3Part> {
   const jars = await fetchPom({

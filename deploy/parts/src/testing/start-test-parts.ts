@@ -10,13 +10,13 @@ import { speedUpStarts } from './speed-up-starts.js';
 import { stopRunningTestParts } from './stop-test-parts.js';
 import { TEST_PARTS_VARIABLE, type TestAddresses } from './test-parts.js';
 
-/** Nobody takes over from the only broker: its controller must not fence it where the machine stalls for seconds. */
+/** No other broker can take over: the controller must not fence the only one when the machine stalls for seconds. */
 const LONG_SESSION = { 'broker.session.timeout.ms': '120000' };
 
 /**
- * Jest's global set-up for live tests: one Kafka, Postgres and Redis for the run, on free ports, in a temporary folder.
- * Their addresses reach the test files through the environment, see `testParts()`. Those whose addresses it names
- * already are used as they are.
+ * Jest's global set-up for live tests. It starts one Kafka, Postgres and Redis for the run, on free ports, in a
+ * temporary folder. Test files get their addresses from the environment, see `testParts()`. A part whose address is
+ * already in the environment is not started.
  */
 export default async function startTestParts(): Promise<void> {
   const given = JSON.parse(process.env[TEST_PARTS_VARIABLE] ?? '{}') as Partial<TestAddresses>;
@@ -37,7 +37,7 @@ export default async function startTestParts(): Promise<void> {
       const dataDir = join(folder, 'kafka');
       return keep(await startKafka({ dataDir, port: kafkaPort, properties: LONG_SESSION })).brokers;
     },
-    // What it writes does not outlive the run, nor the machine.
+    // Do without fsync: the data need not survive the run, nor a crash of the machine.
     postgresUrl: async () =>
       keep(await startPostgres({ dataDir: join(folder, 'postgres'), port: postgresPort, settings: { fsync: 'off' } }))
         .url,

@@ -11,12 +11,12 @@ export default async function stopTestParts(): Promise<void> {
   await stopRunningTestParts();
 }
 
-/** Stops what the set-up has started, also when it failed half way, and removes its folder. */
+/** Stops the parts that the set-up has started, even if it failed half way, and removes its folder. */
 export async function stopRunningTestParts(): Promise<void> {
   const running = globalThis.makerbookTestParts;
   if (running === undefined) return;
   globalThis.makerbookTestParts = undefined;
-  // No part has to write its data: nothing is used again.
+  // Kill the parts: nobody needs their data again.
   for (const part of running.started) part.kill('SIGKILL');
   await Promise.all(running.started.map((part) => part.exited));
   rmSync(running.folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });

@@ -2,19 +2,19 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { Transform } from 'node:stream';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 
-/** A TCP gate in front of a real part, by which the part is taken away from the clients behind the gate. */
+/** A TCP gate in front of a real part. It can take the part away from the gate's clients. */
 export interface TcpGate {
   /** The part's URL with the gate's address. */
   readonly url: string;
   /** Breaks every connection and refuses new ones. */
   shut(): Promise<void>;
-  /** Nothing arrives and nothing is refused, as where packets are lost. New connections are taken, and not answered. */
+  /** Passes nothing on and refuses nothing, as if packets were lost. Accepts new connections, but never answers. */
   cut(): void;
-  /** From now on all that is sent arrives so much later, in both directions; 0: at once again. */
+  /** Delays what is sent from now on by this much, in both directions. 0 ends the delay. */
   slow(delayMs: number): void;
-  /** From the next `open` on it shows other certificates. */
+  /** Shows other certificates from the next `open` on. */
   renew(tls: TlsOptions): void;
-  /** Lets new connections through. Those that were cut are reset. */
+  /** Lets new connections through. Resets those that were cut. */
   open(): Promise<void>;
   close(): Promise<void>;
 }
@@ -97,7 +97,7 @@ export async function openTcpGate(partUrl: string, tls?: TlsOptions): Promise<Tc
   return { url: url.href, shut, cut, slow, renew, open, close: shut };
 }
 
-/** Passes each chunk on after the delay that is set when it comes, and never before the one that came before it. */
+/** Passes each chunk on after the delay that is set when it comes, and never before an earlier chunk. */
 function sendLater(delayMs: () => number): Transform {
   const waiting: (() => void)[] = [];
   let passedAtMs = 0;

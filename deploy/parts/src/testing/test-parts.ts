@@ -7,16 +7,16 @@ export const TEST_PARTS_VARIABLE = 'MAKERBOOK_TEST_PARTS';
 export type TestAddresses = { readonly kafkaBrokers: string; readonly postgresUrl: string; readonly redisUrl: string };
 
 export type TestParts = {
-  /** `host:port` of the Kafka that all test files of the run share: use topics and groups of your own. */
+  /** `host:port` of the Kafka that all test files share: use topics and groups of your own. */
   readonly kafkaBrokers: string;
   /** `redis://…` of the Redis that all test files share: use a key prefix of your own. */
   readonly redisUrl: string;
-  /** Creates an empty database (a random name unless given; one that exists is left as it is) and returns its URL. */
+  /** Creates an empty database and returns its URL. The name is random unless given. Keeps an existing database. */
   databaseUrl(name?: string): Promise<string>;
 };
 
 /**
- * The parts that jest's setup has started for this run of live tests.
+ * Returns the parts that Jest's set-up has started for this run of live tests.
  * @throws Error outside such a run
  */
 export function testParts(): TestParts {

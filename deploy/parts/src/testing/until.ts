@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 type Condition = () => boolean | Promise<boolean>;
 
-/** Waits until the condition holds. The error names what it waited for: the condition's own text by default. */
+/** Waits until the condition holds. Its error quotes `what`, or else the text of the condition. */
 export async function until(
   ...given: readonly [what: string, holds: Condition, waitMs?: number] | readonly [holds: Condition]
 ): Promise<void> {

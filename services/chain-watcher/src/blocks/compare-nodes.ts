@@ -7,14 +7,14 @@ const TELL_MS_MIN = 60_000;
 export interface CompareOptions {
   readonly node: Node;
   readonly monotonicMs: () => MonotonicMs;
-  /** Called for a node that lags, with what it has and another one, once a minute at most. */
+  /** Called for a node that lags, at most once a minute, with its head and that of a node ahead of it. */
   readonly onLag: (lag: Readonly<Record<string, string | number>>) => void;
 }
 
 /**
- * Finds out which node lags. One that answers but has no new blocks fails no call, so no call would ever go to the next
- * one: it is passed over for some seconds where another one is further.
- * @returns compares a node that lacks the block with the others, once a second at most: true if it lags
+ * Finds out which node lags. A node that answers but gets no new blocks fails no call, so no call would ever move to
+ * the next node. Passes it over for some seconds if another node is ahead.
+ * @returns a function that compares a node without the block with the others, at most once a second; true if it lags
  */
 export function compareNodes({ node, monotonicMs, onLag }: CompareOptions) {
   let comparedAtMs = Number.NEGATIVE_INFINITY;
@@ -28,7 +28,7 @@ export function compareNodes({ node, monotonicMs, onLag }: CompareOptions) {
       if (answer.headNumber <= headNumber) throw new Error(`${other.name} is not further`);
       return answer;
     });
-    // The first that is further: another one may hang. A node of another chain is found when it is asked for values.
+    // Take the first node that is ahead, because another may hang. Reading values detects a node of another chain.
     const ahead = await Promise.any(asked).catch(() => undefined);
     if (ahead === undefined) return false;
     node.passOver(endpoint);

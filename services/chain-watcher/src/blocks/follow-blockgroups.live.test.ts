@@ -14,7 +14,7 @@ import { addressOf, Stage } from '../testing/stage-chain.js';
 const ERC20 = deployArtifacts.TestToken.abi;
 const PROTOCOL = deployArtifacts.LimitOrderProtocol.abi;
 const ALL = [...ERC20, ...PROTOCOL].filter(({ type }) => type !== 'constructor');
-/** Partitions of maker-events, and of the node's topic. */
+/** The number of partitions of maker-events and of the node's topic. */
 const PARTITIONS = 3;
 
 let polling: Stage;
@@ -33,11 +33,11 @@ beforeAll(async () => {
     blocksAsked += calls.filter(({ method }) => method === 'eth_getLogs').length;
     return forward(calls);
   });
-  // Whatever compression the topic has.
+  // The watcher reads any compression.
   const config = { 'compression.type': 'lz4' };
   await following.log.createTopics([{ name: topic, partitions: PARTITIONS, replicationFactor: 1, config }]);
 });
-/** While another watcher publishes, one that is started is a standby, and asks for no block. */
+/** Stops all watchers. While one publishes, a newly started one is a standby and asks for no block. */
 const endWatchers = async () => {
   for (const watcher of watchers.splice(0)) await watcher.stop();
 };
@@ -48,7 +48,7 @@ afterAll(async () => {
   await polling.close();
 });
 
-/** The same order of a shuffle in every run. */
+/** Shuffles into the same order in every run. */
 function shuffle<T>(list: readonly T[]): T[] {
   const { below } = createChance(12345);
   return list
@@ -58,7 +58,7 @@ function shuffle<T>(list: readonly T[]): T[] {
 }
 
 const feed = (records: readonly Omit<LogRecord, 'topic'>[]) => feedTopic(following.log, topic, records);
-/** The records of a block as the node writes it: in one form, in the legacy form, or in both, as by two nodes. */
+/** The records of a block as the node writes it: in the regular form, the legacy form, or both (as two nodes would). */
 const cutAs = (form: 'regular' | 'legacy' | 'both', number: number, message: Buffer) => {
   const regular = { segmentBytes: 700, producerId: 'producer-a' };
   const legacy = { segmentBytes: 300, producerId: undefined };
@@ -66,7 +66,7 @@ const cutAs = (form: 'regular' | 'legacy' | 'both', number: number, message: Buf
   const records = cuts[form].flatMap((cut) => cutBlockgroup(number, message, cut));
   return records.map((record) => ({ ...record, partition: number % PARTITIONS }));
 };
-/** Facts that depend on blocks alone, without readings of new orders, whose block depends on timing. */
+/** Facts that depend on blocks alone. Leaves out readings of new orders, because their block depends on timing. */
 const blockFacts = (stage: Stage, from: number, partition: number) =>
   stage.facts
     .filter((stored) => stored.partition === partition)
@@ -75,7 +75,7 @@ const blockFacts = (stage: Stage, from: number, partition: number) =>
     .map(({ bytes }) => bytes);
 
 describe('blocks of a Kaia node’s topic', () => {
-  test('cut, shuffled, repeated and with a gap, give the same facts as JSON-RPC, byte for byte', async () => {
+  test('give the same facts as JSON-RPC, byte for byte, even if cut, shuffled, repeated and with a gap', async () => {
     const taking = await polling.deploy(deployArtifacts.TestToken, 'Taking', 'TAK', 18);
     const token: Address = await polling.deploy(deployArtifacts.TestToken, 'Making', 'MAK', 18);
     const taker = polling.taker;
@@ -112,7 +112,7 @@ describe('blocks of a Kaia node’s topic', () => {
       await polling.send(taker, token, ERC20, 'mint', addressOf(maker), 500n);
       await polling.mine();
     }
-    // Each of several transactions in a block touches another maker or order.
+    // Each transaction in this block touches a different maker or order.
     const protocol = polling.protocolAddress;
     await mineTogether(polling, ALL, [
       { signer: taker, to: protocol, method: 'fillOrder', args: fill(filled, 5n) },
@@ -142,13 +142,13 @@ describe('blocks of a Kaia node’s topic', () => {
       count += expected.length;
     }
     expect(count).toBeGreaterThan(3 * (head - from) + 10);
-    // One block is missing in the topic, and one of it is compared with JSON-RPC.
+    // One block is missing from the topic, and one block of the topic is compared with JSON-RPC.
     expect(blocksAsked).toBeLessThanOrEqual(2);
     for (const { signed } of [filled, cancelled, spoilt])
       expect(following.state(signed.orderHash)).toEqual(polling.state(signed.orderHash));
   });
 
-  test('of the time before the start are not read: JSON-RPC gives what was missed', async () => {
+  test('are not read if they are older than the start: JSON-RPC gives what was missed', async () => {
     await feed([{ partition: 0, key: '99999999', value: Buffer.from('no block'), headers: {} }]);
     await polling.mine(5);
     const told: string[] = [];
@@ -164,7 +164,7 @@ describe('blocks of a Kaia node’s topic', () => {
   });
 
   test.each(['holder', 'standby'])(
-    'of another network are recognised by the first of them, and a %s halts',
+    'of another network are recognised at the first such block, and a %s halts',
     async (role) => {
       await endWatchers();
       if (role === 'standby') watchers.push(await following.watch());
@@ -180,7 +180,7 @@ describe('blocks of a Kaia node’s topic', () => {
       void watcher.failed.then((failure) => {
         error = failure;
       });
-      // A watcher that has not reached the end of the topic yet begins after these records, so they are sent again.
+      // A watcher that has not reached the end of the topic yet starts after these records, so send them again.
       await until('the watcher halts', async () => {
         if (error === undefined) await feed(records);
         return error !== undefined;

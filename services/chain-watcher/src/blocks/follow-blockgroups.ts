@@ -4,7 +4,7 @@ import { parseBlockgroup } from './parse-blockgroup.js';
 import type { PendingBlocks } from './pending-blocks.js';
 
 export interface BlockgroupOptions {
-  /** That of the Kafka that the Kaia node writes to: it is followed until the log is closed. */
+  /** The Kafka that the Kaia node writes to. The topic is followed until this log is closed. */
   readonly log: Log;
   readonly topic: string;
   readonly logger: Logger;
@@ -12,8 +12,8 @@ export interface BlockgroupOptions {
 }
 
 /**
- * Reads blocks out of the Kafka topic of a Kaia node's chaindatafetcher, from its end: it may hold days. Delivery there
- * is at least once and unordered, with repeats and gaps.
+ * Reads blocks from the Kafka topic of a Kaia node's chaindatafetcher. Starts at the topic's end, because it may hold
+ * days of blocks. Delivery is at least once and unordered, with repeats and gaps.
  */
 export function followBlockgroups({ log, topic, logger, pending }: BlockgroupOptions): void {
   const joiner = new SegmentJoiner();
@@ -33,6 +33,6 @@ export function followBlockgroups({ log, topic, logger, pending }: BlockgroupOpt
       for (const record of records) read(partition, record);
     },
     onFatal: (error) =>
-      logger.error({ error, topic }, 'the blocks of the topic cannot be followed: JSON-RPC gives all'),
+      logger.error({ error, topic }, 'the topic of the Kaia node cannot be read: JSON-RPC gives all blocks'),
   });
 }

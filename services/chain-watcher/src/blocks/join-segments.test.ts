@@ -10,7 +10,7 @@ const shuffled = <T>(list: readonly T[], order: readonly number[]): T[] =>
     .map(({ each }) => each);
 
 describe('segments', () => {
-  test('of several messages give each message whole, however they are cut, shuffled and repeated', () => {
+  test('are joined to whole messages, however they are cut, shuffled and repeated', () => {
     fc.assert(
       fc.property(
         fc.array(fc.uint8Array({ minLength: 1, maxLength: 3000 }), { minLength: 1, maxLength: 6 }),
@@ -60,7 +60,7 @@ describe('segments', () => {
     expect(String(joiner.add(ofOther(0, 'b0')))).toBe('b0b1');
   });
 
-  test('more than can be held give up the oldest message, and a new segment size begins anew', () => {
+  test('beyond the limit push out the oldest message, and a new segment size starts a message over', () => {
     const joiner = new SegmentJoiner(2);
     for (const key of ['1', '2', '3']) joiner.add(segment(2, 0, 'old', { key }));
     expect(joiner.add(segment(2, 1, 'b', { key: '1' }))).toBeUndefined();
@@ -69,7 +69,7 @@ describe('segments', () => {
     expect(String(joiner.add(segment(3, 0, 'a', { key: '3' })))).toBe('abc');
   });
 
-  test('with other bytes than the one that is held begin their message anew: the two are not mixed', () => {
+  test('that differ from the held ones start a new message: the two are not mixed', () => {
     const joiner = new SegmentJoiner();
     const added = [segment(3, 0, 'old0'), segment(3, 1, 'old1'), segment(3, 0, 'new0'), segment(3, 2, 'new2')];
     expect(added.map((each) => joiner.add(each))).toEqual(Array(4).fill(undefined));

@@ -14,19 +14,19 @@ interface Message {
 
 /**
  * Joins the messages that Kaia's chaindatafetcher cuts into segments (headers `totalSegments` and `segmentIdx`, 8-byte
- * big-endian; `producerId` where the form is not the legacy one). Segments come in any order and repeatedly. They
- * belong together by partition, key and producer.
+ * big-endian; `producerId` unless in the legacy form). Segments come in any order and repeatedly. Partition, key and
+ * producer tell which segments belong together.
  */
 export class SegmentJoiner {
   readonly #messages = new Map<string, Message>();
   readonly #incompleteMax: number;
 
-  /** @param incompleteMax bound on messages of which segments are missing; the oldest is given up first */
+  /** @param incompleteMax how many incomplete messages are kept at most; the oldest is dropped first */
   constructor(incompleteMax = 256) {
     this.#incompleteMax = incompleteMax;
   }
 
-  /** The whole message when this was the segment that was missing; undefined before; or what is wrong with it. */
+  /** Returns the whole message if this segment completes it, undefined if not, or why the record is unreadable. */
   add({ partition, key, value, headers }: SegmentRecord): Buffer | { readonly unreadable: string } | undefined {
     const messages = this.#messages;
     const incompleteMax = this.#incompleteMax;
@@ -40,8 +40,8 @@ export class SegmentJoiner {
     const name = `${partition}:${key}:${headers['producerId'] ?? ''}`;
     let message = messages.get(name);
     const held = message?.segments[index];
-    // Another cut or other bytes are another message of the same name, as from a node that was restarted with other
-    // settings or another release: it begins anew, so that the two are not mixed.
+    // A different cut or different bytes mean another message under the same name, such as from a node restarted with
+    // other settings or another release. Start over, so that the two are not mixed.
     if (message === undefined || message.segments.length !== total || held?.equals(value) === false) {
       message = { segments: new Array<Buffer | undefined>(total).fill(undefined), missing: total };
       messages.delete(name);
@@ -50,7 +50,7 @@ export class SegmentJoiner {
       if (messages.size > incompleteMax && oldest !== undefined) messages.delete(oldest);
     }
     if (message.segments[index] === undefined) message.missing -= 1;
-    // A copy: the value is a part of all that was fetched with it, which would be held for its sake.
+    // Copy the value. It is a slice of the whole fetch, and keeping it would keep the fetch in memory.
     message.segments[index] = Buffer.from(value);
     if (message.missing > 0) return undefined;
     messages.delete(name);
@@ -58,7 +58,7 @@ export class SegmentJoiner {
   }
 }
 
-/** An 8-byte big-endian unsigned number out of a header; undefined where it is none, or beyond any use. */
+/** Reads an 8-byte big-endian unsigned number from a header; undefined if it is not one, or is too large. */
 function readCount(header: string | undefined): number | undefined {
   if (header === undefined || header.length !== 8) return undefined;
   const count = Buffer.from(header, 'latin1').readBigUInt64BE();

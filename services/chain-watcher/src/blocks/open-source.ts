@@ -7,9 +7,9 @@ import { PendingBlocks } from './pending-blocks.js';
 import type { BlockSource } from './source.js';
 import { TakenBlocks, type TakeOptions, type TopicOptions } from './take-blocks.js';
 
-/** How long the topic's brokers may take to answer at the start, when JSON-RPC has the blocks. */
+/** How long the start waits for the topic's brokers. Without them JSON-RPC gives the blocks. */
 const KAIA_ANSWER_MS_MAX = 3000;
-/** Blocks of the topic that are kept while earlier ones are missing. JSON-RPC gives those beyond when they are due. */
+/** How many blocks of the topic are kept while earlier ones are missing. JSON-RPC gives the rest when they are due. */
 const KAIA_BLOCKS_MAX = 500;
 
 export interface SourceOptions
@@ -18,18 +18,20 @@ export interface SourceOptions
   readonly settings: WatcherSettings;
   readonly logger: Logger;
   readonly onSubscriptionBroken: () => void;
-  /** Takes what closes the source. */
+  /** Registers a function that closes a part of the source. */
   readonly onStop: (close: () => Promise<void>) => void;
 }
 
-/** The source of blocks with all that the settings name: JSON-RPC, a node's announcements, the topic of a Kaia node. */
+/**
+ * Opens the source of blocks with all inputs in the settings: JSON-RPC, a node's announcements, a Kaia node's topic.
+ */
 export async function openSource(options: SourceOptions): Promise<BlockSource> {
   const { settings, logger, onSubscriptionBroken, onStop } = options;
   const { RPC_WS_URL: wsUrl } = settings;
   const topic = settings.KAIA_TOPIC === '' ? undefined : await openTopic(options);
   const onBroken = (reason: string) => {
     onSubscriptionBroken();
-    logger.warn({ reason }, 'new blocks are not announced any more: polling goes on');
+    logger.warn({ reason }, 'new blocks are not announced any more: polling continues');
   };
   const source = new TakenBlocks({
     ...options,
@@ -43,7 +45,7 @@ export async function openSource(options: SourceOptions): Promise<BlockSource> {
   return source;
 }
 
-/** The Kafka of the Kaia node may be away, now and later. */
+/** The Kaia node's Kafka may be down, now or later. */
 async function openTopic({ settings, logger, monotonicMs, onGap, onStop }: SourceOptions): Promise<TopicOptions> {
   const { KAIA_TOPIC: name, KAIA_KAFKA_BROKERS: own } = settings;
   const brokers = own.length > 0 ? own : settings.KAFKA_BROKERS;
@@ -53,7 +55,7 @@ async function openTopic({ settings, logger, monotonicMs, onGap, onStop }: Sourc
     if (!(error instanceof LogUnavailable)) throw error;
     logger.warn(
       { reason: error.message },
-      'the Kafka of the Kaia node is away: JSON-RPC gives all blocks until it is there',
+      'the Kafka of the Kaia node is down: JSON-RPC gives all blocks until it is back',
     );
   });
   const pending = new PendingBlocks({ blocksMax: KAIA_BLOCKS_MAX, monotonicMs });

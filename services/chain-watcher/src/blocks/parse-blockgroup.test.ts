@@ -8,20 +8,20 @@ import type { SourceBlock } from './source.js';
 
 interface StoredMessage {
   readonly name: string;
-  /** In the order in which they were written: header values in hex, values in base64. */
+  /** The records in the order written: header values in hex, values in base64. */
   readonly records: readonly {
     readonly partition: number;
     readonly key: string;
     readonly headers: readonly (readonly [name: string, value: string])[];
     readonly value: string;
   }[];
-  /** The block out of the node's own objects, with those of its logs that can touch anybody. */
+  /** The block built from the node's own objects, with only the logs that can touch a maker. */
   readonly expected: Omit<SourceBlock, 'logsBloom'>;
-  /** What the node answers for the same block: `eth_getBlockByNumber`, and all logs in the form of `eth_getLogs`. */
+  /** The node's answers for the same block: `eth_getBlockByNumber`, and all logs in the form of `eth_getLogs`. */
   readonly rpc: { readonly block: unknown; readonly logs: unknown };
 }
 
-/** Messages of a Kaia node's own publishing code, and of a node that ran, as they were in Kafka: see KAIA.md. */
+/** Messages as they were in Kafka, from a Kaia node's own publishing code and from a running node. See KAIA.md. */
 const stored = ['blockgroups.json', 'blockgroups-kaia-2.2.1.json'].flatMap((file): readonly StoredMessage[] =>
   JSON.parse(readFileSync(new URL(`../../golden/${file}`, import.meta.url), 'utf8')),
 );
@@ -33,7 +33,7 @@ const golden = stored.map((message) => ({
   }),
 }));
 
-/** The messages that the records complete, in the order in which they do. */
+/** Joins records into messages, in the order in which the messages become complete. */
 function join(records: readonly SegmentRecord[], joiner = new SegmentJoiner()): Buffer[] {
   const messages: Buffer[] = [];
   for (const record of records) {
@@ -46,7 +46,7 @@ function join(records: readonly SegmentRecord[], joiner = new SegmentJoiner()): 
 }
 
 describe('a message that a Kaia node has published', () => {
-  test.each(golden)('($name) is read as the node’s block, and as its JSON-RPC has it', ({ records, expected, rpc }) => {
+  test.each(golden)('($name) is read as the block that the node’s JSON-RPC returns', ({ records, expected, rpc }) => {
     const logs = logsOf(rpc.logs).filter(({ topics: [first] }) => first !== undefined && triggers.has(first));
     const { logsBloom } = rpc.block as { logsBloom: string };
     expect(join(records).map(parseBlockgroup)).toEqual([{ ...expected, logsBloom }]);
@@ -76,9 +76,9 @@ describe('a blockgroup', () => {
     ['names another number', written({ ...header, transactions: [] }, 8), /blockNumber 8/],
     ['has no transactions', written(header), /no list of transactions/],
     ['has null for transactions', written({ ...header, transactions: null }), /no list of transactions/],
-    ['lacks a receipt', written({ ...header, transactions: [null] }), /logs that are no list/],
-    ['has a transaction without logs', written({ ...header, transactions: [{}] }), /logs that are no list/],
-    ['has logs that are none', written({ ...header, transactions: [{ logs: 1 }] }), /logs that are no list/],
+    ['lacks a receipt', written({ ...header, transactions: [null] }), /logs that are not a list/],
+    ['has a transaction without logs', written({ ...header, transactions: [{}] }), /logs that are not a list/],
+    ['has logs that are none', written({ ...header, transactions: [{ logs: 1 }] }), /logs that are not a list/],
     ['has a log of another block', written({ ...header, transactions: [{ logs: [otherBlock] }] }), /another block/],
   ])('that %s is unreadable', (_what, text, reason) => {
     expect(parseBlockgroup(Buffer.from(text))).toEqual({ unreadable: expect.stringMatching(reason) });

@@ -6,8 +6,8 @@ const triggers: ReadonlySet<string> = new Set(triggerTopics);
 
 /**
  * Reads a blockgroup message of Kaia's chaindatafetcher: `{"blockNumber", "result": {…header…, "transactions": [{…,
- * "logs": […]}]}}`. Gives what JSON-RPC would give of the same block: the header, and the logs that can touch anybody,
- * in their order. Or returns why it cannot be read.
+ * "logs": […]}]}}`. Returns what JSON-RPC would give for the same block: the header and, in order, the logs that can
+ * touch a maker. Otherwise returns why the message is unreadable.
  */
 export function parseBlockgroup(message: Buffer): SourceBlock | { readonly unreadable: string } {
   try {
@@ -17,7 +17,7 @@ export function parseBlockgroup(message: Buffer): SourceBlock | { readonly unrea
     };
     const header = headerOf(result);
     if (header === undefined || header.number !== Number(blockNumber)) {
-      return { unreadable: `blockNumber ${String(blockNumber)} is not that of its header: ${header?.number}` };
+      return { unreadable: `blockNumber ${String(blockNumber)} differs from its header: ${header?.number}` };
     }
     // Both lists are always there, even if empty. A block that lacks one must not count as a block without logs.
     const transactions = result?.transactions;

@@ -4,14 +4,14 @@ import { VirtualTime } from '@makerbook/parts';
 import { PendingBlocks } from './pending-blocks.js';
 import { TakenBlocks } from './take-blocks.js';
 
-/** A source: how long after its time it has each block, and when it is away. */
+/** A source: how late it has each block, and when it is down. */
 interface Source {
   readonly lateMs: (number: number) => number;
   readonly isAway?: (atMs: number) => boolean;
 }
 interface Sources {
   readonly node: Source;
-  /** Another node, asked where the first fails or is passed over. */
+  /** Another node, asked if the first fails or is passed over. */
   readonly spare?: Source;
   readonly announced?: Source;
   readonly topic?: Source & {
@@ -70,7 +70,7 @@ async function follow({ node, spare, announced, topic }: Sources) {
     const callAll = async <T>(requests: readonly RpcRequest[], read: (answers: unknown[], from: string) => T) => {
       calls += 1;
       await time.wait(2);
-      if (isAway?.(time.nowMs)) throw new RpcUnavailable('the node is away');
+      if (isAway?.(time.nowMs)) throw new RpcUnavailable('the node is down');
       return read(requests.map(answer), name);
     };
     return { name, callAll, isResting: () => false };
@@ -121,13 +121,13 @@ async function follow({ node, spare, announced, topic }: Sources) {
     }
   };
   await time.runUntil(run());
-  /** Of blocks made between these seconds. */
+  /** The longest delay of the blocks made between these seconds. */
   const worst = (from = 0, to = 60) => Math.max(...delays.slice(from, to));
   const median = [...delays].sort((a, b) => a - b)[30] ?? Number.NaN;
   return { worst, median, delays, turnsPerBlock: turns / 60, callsPerBlock: calls / 60, gaps, failures };
 }
 
-describe('blocks come as fast as from the fastest source', () => {
+describe('blocks come as fast as the fastest source allows', () => {
   test.each<[string, Sources, number, number]>([
     ['the topic', { node: { lateMs: late(0) }, topic: { lateMs: late(25) } }, 25, 25],
     ['announcements', { node: { lateMs: late(10) }, announced: { lateMs: late(10) } }, 12, 12],
@@ -165,7 +165,7 @@ describe('blocks come as fast as from the fastest source', () => {
 });
 
 describe('a topic', () => {
-  test('that gives all blocks spares the node: it is asked a few times in three seconds', async () => {
+  test('that gives all blocks spares the node: it is asked about once a block', async () => {
     const { callsPerBlock, gaps } = await follow({ node: { lateMs: late(0) }, topic: { lateMs: late(25) } });
     expect(callsPerBlock).toBeLessThanOrEqual(1.2);
     expect(gaps).toBe(0);
@@ -177,7 +177,7 @@ describe('a topic', () => {
     expect(gaps).toBeGreaterThan(50);
   });
 
-  test('that lacks some blocks, repeats all and gives them in another order has each taken once', async () => {
+  test('that lacks some blocks and repeats and shuffles the rest still leads to each block once', async () => {
     const topic = {
       lateMs: (number: number) => (number % 7) * 150,
       lacks: (number: number) => number % 10 === 0,
@@ -198,7 +198,7 @@ describe('a topic', () => {
     expect(callsPerBlock).toBeLessThanOrEqual(3);
   });
 
-  test('goes on alone while the node is away, with announcements or without', async () => {
+  test('carries on alone while the node is down, with or without announcements', async () => {
     for (const announced of [undefined, { lateMs: late(5) }]) {
       const node = { lateMs: late(0), isAway: away(10_000, 50_000) };
       const { worst, failures, turnsPerBlock } = await follow({
@@ -222,7 +222,7 @@ describe('a topic', () => {
   });
 });
 
-test('where the node and the topic are away, what the node fails with is told, and both are tried again', async () => {
+test('while the node and the topic are down, the node’s failure is reported, and both are tried again', async () => {
   const isAway = away(10_000, 40_000);
   const { worst, failures } = await follow({ node: { lateMs: late(0), isAway }, topic: { lateMs: late(25), isAway } });
   expect(failures).toBeGreaterThan(5);
@@ -238,20 +238,20 @@ test('announcements that stop are replaced by polling', async () => {
   expect(worst(31)).toBeLessThanOrEqual(7);
 });
 
-test('announcements of blocks that nobody has turn the loop some times a block', async () => {
+test('announcements of blocks that nobody has yet do not make the loop spin', async () => {
   const announced = { lateMs: (number: number) => -900 + (number % 3) * 10 };
   const { turnsPerBlock } = await follow({ node: { lateMs: late(0) }, announced, topic: { lateMs: late(3_000_000) } });
   expect(turnsPerBlock).toBeLessThanOrEqual(24);
 });
 
-test('a preferred node that stays some blocks behind holds up no block, whenever it is asked again', async () => {
+test('a preferred node that stays some blocks behind holds up no block, however often it is tried again', async () => {
   const lateMs = (number: number) => (number * 397) % 700;
   const { delays } = await follow({ node: { lateMs: late(3300) }, spare: { lateMs } });
   const behind = delays.map((delay, index) => delay - lateMs(FIRST + 1 + index));
   expect(Math.max(...behind.slice(5))).toBeLessThanOrEqual(POLL_MS + 14);
 });
 
-test('while nobody asks for blocks the head is that of the node that answers, beside one that hangs', async () => {
+test('while nobody asks for blocks, the head comes from the node that answers, even if another one hangs', async () => {
   const time = new VirtualTime(0);
   const stopping = new AbortController();
   const asked: string[] = [];

@@ -12,24 +12,26 @@ import { type CompareOptions, compareNodes } from './compare-nodes.js';
 import type { PendingBlocks } from './pending-blocks.js';
 import type { BlockSource, SourceBlock } from './source.js';
 
-/** How long a node may lack a block that was announced, and how often it is asked for it meanwhile. */
+/** How long a node may lack an announced block, and how often it is asked for the block meanwhile. */
 const ANNOUNCED_MS_MAX = 1000;
 const ANNOUNCED_POLL_MS = 100;
-/** Some 15 minutes: a node that answers JSON-RPC may lag behind the one that writes the topic. */
+/** About 15 minutes: a node that answers JSON-RPC may lag behind the one that writes the topic. */
 const AHEAD_BLOCKS_MAX = 900;
 
 export interface TakeOptions extends CompareOptions {
-  /** False where nothing can be read from the chain: then only headers are asked for. */
+  /** False if nothing can be read from the chain: then only headers are requested. */
   readonly withLogs: boolean;
   readonly wait: (ms: number) => Promise<void>;
   readonly signal: AbortSignal;
-  /** The topic is of another chain than JSON-RPC, and no block is asked for. */
+  /** Called if, while no block is requested, the topic turns out to be of another chain than JSON-RPC. */
   readonly onFatal: (error: Error) => void;
   /** How often the node is asked for a block that no other source announces or gives. */
   readonly pollIntervalMs: number;
-  /** A node that has no new block for so long is compared with the others. */
+  /** A node without a new block for this long is compared with the others. */
   readonly nodeSilenceMsMax: number;
-  /** Subscribes to the blocks that a node announces, by number where it gives one; undefined: none announces them. */
+  /**
+   * Subscribes to a node's block announcements, with the number if it gives one; undefined: no node announces blocks.
+   */
   readonly subscribe: ((onHead: (number: number | undefined) => void) => HeadSubscription) | undefined;
   /** Blocks of a topic; undefined: JSON-RPC gives all. */
   readonly topic: TopicOptions | undefined;
@@ -40,30 +42,30 @@ export interface TopicOptions {
   readonly pending: PendingBlocks;
   /** How long a block may be missing once a later one is there, before JSON-RPC is asked for it. */
   readonly gapMsMax: number;
-  /** While the topic gives each block first, JSON-RPC is asked so often whether it is further. */
+  /** How often JSON-RPC is asked whether it is ahead while the topic gives each block first. */
   readonly silenceMsMax: number;
   /** Called for each block that the topic did not give in time. */
   readonly onGap: () => void;
 }
 
-/** The block that is asked for. */
+/** The block to take next. */
 interface Due {
   readonly number: number;
   readonly sinceMs: number;
-  /** When a node has announced it, or a later one. */
+  /** When a node announced this block or a later one. */
   announcedAtMs?: number | undefined;
-  /** When the node has last answered without it, or failed; and since when it lacks it. */
+  /** When the node last answered without the block or failed, and since when it lacks the block. */
   askedAtMs?: number | undefined;
   missingSinceMs?: number | undefined;
-  /** What the node has given. */
+  /** The block from the node, or its failure. */
   given?: SourceBlock | undefined;
   failure?: unknown;
 }
 
 /**
- * Takes each block from the source that has it first: the topic by itself, the node when it is asked. `turnMs` says
- * when. A node is asked at once for a block that is announced, at the poll interval while it gives the blocks, and from
- * time to time while the topic does. An announcement is a hint alone.
+ * Takes each block from the source that has it first. The topic gives blocks by itself, the node when asked. `#turnMs`
+ * says when to ask: at once for an announced block, at the poll interval while the node gives the blocks, and from time
+ * to time while the topic does. An announcement is only a hint.
  */
 export class TakenBlocks implements BlockSource {
   readonly #options: TakeOptions;
@@ -73,9 +75,9 @@ export class TakenBlocks implements BlockSource {
   #due: Due = { number: 0, sinceMs: 0 };
   #announced = -1;
   #head: number | undefined;
-  /** The last head of each endpoint that `#watchHead` has asked, by the endpoint's name. */
+  /** The last head of each endpoint that `#watchHead` asked, keyed by the endpoint's name. */
   readonly #heads = new Map<string, number>();
-  /** Endpoints that have not answered it yet. */
+  /** Endpoints that have not answered `#watchHead` yet. */
   readonly #askedHeads = new Set<string>();
   /** True while the topic gives each block before the node does. */
   #isTopicFirst = true;
@@ -142,7 +144,7 @@ export class TakenBlocks implements BlockSource {
     this.#wake();
   }
 
-  /** The due block from the topic, else from the node. Throws the node's failure where nothing else gives blocks. */
+  /** The due block from the topic, else from the node. Throws the node's failure if no other source gives blocks. */
   async #take(): Promise<SourceBlock | undefined> {
     const { topic, monotonicMs } = this.#options;
     const due = this.#due;
@@ -162,12 +164,12 @@ export class TakenBlocks implements BlockSource {
     if (failure === undefined) return undefined;
     const isWaiting = topic !== undefined && monotonicMs() - due.sinceMs < topic.silenceMsMax;
     if (isWaiting && isRetryable(failure)) return undefined;
-    // Whoever tries again asks at once.
+    // Let a retry ask at once.
     Object.assign(due, { failure: undefined, askedAtMs: undefined });
     throw failure;
   }
 
-  /** When the node is to be asked for the due block. */
+  /** When to ask the node for the due block. */
   #turnMs(): number {
     const { monotonicMs, pollIntervalMs, topic } = this.#options;
     const { sinceMs, announcedAtMs, askedAtMs } = this.#due;
@@ -177,7 +179,7 @@ export class TakenBlocks implements BlockSource {
       return askedAtMs + (isExpected ? Math.min(pollIntervalMs, ANNOUNCED_POLL_MS) : pollIntervalMs);
     }
     if (topic === undefined || !this.#isTopicFirst) return sinceMs;
-    // When the topic has had the time to give it.
+    // Ask once the topic has had time to give the block.
     const missingMs = topic.pending.missingSinceMs();
     if (missingMs !== undefined) return missingMs + topic.gapMsMax;
     return Math.max(sinceMs, this.#answeredAtMs + topic.silenceMsMax);
@@ -214,28 +216,28 @@ export class TakenBlocks implements BlockSource {
     return { header: block, endpoint, logsBloom, logs };
   }
 
-  /** True if a node with this head, and without the block that is due, may lag behind the others. */
+  /** True if a node with this head and without the due block may lag behind the others. */
   #isDoubtful({ number, announcedAtMs, missingSinceMs }: Due, headNumber: number): boolean {
     const { monotonicMs, nodeSilenceMsMax } = this.#options;
     const sinceMs = (atMs: number | undefined) => (atMs === undefined ? 0 : monotonicMs() - atMs);
-    // The block before was seen, on another node then.
+    // The block before was seen, so another node has it.
     if (headNumber < number - 1) return true;
     return sinceMs(announcedAtMs) >= ANNOUNCED_MS_MAX || sinceMs(missingSinceMs) >= nodeSilenceMsMax;
   }
 
-  /** Asks all endpoints for their heads while nobody asks for blocks: a standby, or a block loop that is stuck. */
+  /** Asks all endpoints for their heads while no block is requested: on a standby, or if the block loop is stuck. */
   async #watchHead(): Promise<void> {
     const { monotonicMs, wait, signal, pollIntervalMs, onFatal } = this.#options;
     while (!signal.aborted) {
       await wait(pollIntervalMs);
-      // The block loop turns in each interval.
+      // A working block loop turns in each interval.
       if (signal.aborted || monotonicMs() - this.#turnedAtMs < 2 * pollIntervalMs) continue;
       this.#askHeads();
       await this.#verifyTopic().catch((error) => isRetryable(error) || onFatal(error));
     }
   }
 
-  /** Takes each head as it comes, for an endpoint may hang. Asks resting endpoints only if all rest. */
+  /** Takes each head as it comes, because an endpoint may hang. Asks resting endpoints only if all rest. */
   #askHeads(): void {
     const all = this.#options.node.endpoints();
     const awake = all.filter((each) => !each.isResting());
@@ -256,7 +258,9 @@ export class TakenBlocks implements BlockSource {
     }
   }
 
-  /** A topic of another network is known by one of its blocks: its numbers alone would keep the watcher waiting. */
+  /**
+   * Detects a topic of another network by one of its blocks. Its block numbers alone would keep the watcher waiting.
+   */
   async #verifyTopic(): Promise<void> {
     const { topic, node } = this.#options;
     const first = topic?.pending.first;

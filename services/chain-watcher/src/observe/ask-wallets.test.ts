@@ -17,16 +17,16 @@ interface Scene {
   readonly orders: readonly number[];
   readonly areNew?: boolean;
   readonly sweepPerSecond?: number;
-  /** The block that is read at, where it is not the matched one. */
+  /** The block to read at, if not the matched one. */
   readonly readAt?: number;
   /** How long a request takes. */
   readonly tookMs?: number;
   readonly untilMs: number;
-  /** What happens when the n-th request is under way. */
+  /** Called while the n-th request is in flight. */
   readonly during?: (watched: WatchedSet, request: number) => void;
 }
 
-/** @returns what was asked, as the places of maker and number of orders, and how long was waited each time */
+/** @returns the requests, each as its maker's index and its number of orders, and how long each wait was */
 async function ask({ orders, areNew = true, sweepPerSecond = 0, readAt, tookMs = 10, untilMs, during }: Scene) {
   const { header } = nodeOfBlocks(100);
   const over = new AbortController();
@@ -63,7 +63,7 @@ async function ask({ orders, areNew = true, sweepPerSecond = 0, readAt, tookMs =
     position: { phase: 'FOLLOWING', matched: header(5) },
     settings: { SWEEP_PAIRS_PER_SECOND: sweepPerSecond },
     signal: over.signal,
-    // The log is read on, and nothing of it is waited for.
+    // Never resolve unless the condition holds already.
     followed: { until: (isSo: () => boolean) => (isSo() ? Promise.resolve() : new Promise(() => undefined)) },
     readingBlocks: { choose: async (at: BlockHeader) => (readAt === undefined ? at : header(readAt)) },
     monotonicMs: () => nowMs,
@@ -74,14 +74,14 @@ async function ask({ orders, areNew = true, sweepPerSecond = 0, readAt, tookMs =
   return { asked, waited, watched };
 }
 
-test('wallets are asked in turn, some orders of each, and the node rests as long as it has worked', async () => {
+test('wallets are asked in turn, some orders at a time, and the node rests as long as it has worked', async () => {
   const { asked, waited, watched } = await ask({ orders: [100, 3], untilMs: 80 });
   expect(asked).toEqual(['0: 40', '1: 3', '0: 40', '0: 20']);
   expect(waited).toEqual([10, 10, 10, 10]);
   expect(watched.unread.size).toBe(103);
 });
 
-test('an answer is dropped where its wallet has changed meanwhile, and the wallet is asked again', async () => {
+test('an answer is dropped if its wallet has changed meanwhile, and the wallet is asked again', async () => {
   const change = (watched: WatchedSet, request: number) => {
     const wallet = watched.findMaker(makers[0] ?? token);
     if (request === 1 && wallet !== undefined) watched.wallets.forget(wallet, 5 + 1, 0);
@@ -92,18 +92,18 @@ test('an answer is dropped where its wallet has changed meanwhile, and the walle
   expect([watched.unread.size, watched.wallets.unasked().orders]).toEqual([0, 1]);
 });
 
-test('nobody is asked at a block beyond the matched one, and the loop waits all the same', async () => {
+test('no wallet is asked at a block beyond the matched one, and the loop still pauses', async () => {
   const { asked, waited } = await ask({ orders: [1], readAt: 9, untilMs: 1000 });
   expect([asked, waited]).toEqual([[], [500, 500]]);
 });
 
-test('wallets that have answered are asked again and again, so many in a second', async () => {
+test('wallets that have answered are asked again and again, at the configured rate', async () => {
   const { asked, watched } = await ask({ orders: [3], areNew: false, sweepPerSecond: 2, untilMs: 5000 });
   expect(asked).toEqual(['0: 2', '0: 1', '0: 2', '0: 1', '0: 2']);
   expect(watched.unread.size).toBe(0);
 });
 
-test('they are asked also while another wallet has many new orders', async () => {
+test('a wallet that has answered is asked again even while another one always has unasked orders', async () => {
   const more = (watched: WatchedSet) => {
     const wallet = watched.findMaker(makers[1] ?? token);
     if (wallet !== undefined) watched.wallets.forget(wallet, 5, 0);

@@ -5,16 +5,16 @@ import type { Holder } from './holder.js';
 import type { MakerReader } from './read-makers.js';
 
 const SWEEP_PAUSE_MS = 1000;
-/** The pause where nothing is to be asked. */
+/** The pause when there is nothing to ask. */
 const IDLE_MS = 500;
 
 type AskingWork = Holder<'watched' | 'position' | 'readingBlocks' | 'monotonicMs'>;
 
 /**
- * Asks contract wallets about their orders, beside the blocks: those that are new or have a wallet that had a log, one
- * wallet after the other, some orders of each; and all others over and over, so many in a second, for wallets that
- * change their mind without a log. What is answered is read as a new order is. After each request the node has as long
- * for other work.
+ * Asks contract wallets about their orders, beside the block loop. Asks about orders that are new or whose wallet had a
+ * log: one wallet after another, some orders of each. Sweeps all other orders over and over, so many in a second,
+ * because a wallet may change its mind without a log. An order with a new answer is then read as a new order is. After
+ * each request the node gets as much time for other work.
  */
 export async function askWallets(
   work: AskingWork & Holder<'followed' | 'settings' | 'signal' | 'wait' | 'retryFor'>,
@@ -60,7 +60,7 @@ async function ask(orders: readonly AskedOrder[], work: AskingWork, reader: Make
   const { matched } = position;
   if (matched === undefined) return false;
   const at = await readingBlocks.choose(matched);
-  // A wallet may have changed between the two, and nobody knows.
+  // Between the two blocks a wallet may have changed unnoticed.
   if (at.number > matched.number) return false;
   const calls = orders.map(({ maker, order, own }) => {
     return isValidSignature(maker.address, watched.orderHash(order), own.signature);

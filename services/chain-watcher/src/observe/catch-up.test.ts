@@ -39,7 +39,7 @@ const begin = (): Position => {
   return { phase: 'CATCHING_UP', matched: undefined, processed: undefined, catchUp: undefined };
 };
 
-/** The node, and what is done before it answers for a range of logs. */
+/** The node, with a callback that runs before it answers for a range of logs. */
 function onLogs({ node }: ReturnType<typeof nodeOfBlocks>, before: (from: number, to: number) => void): Node {
   const callAll: Node['callAll'] = async (requests, read) => {
     for (const { method, params } of requests) {
@@ -72,11 +72,11 @@ test('a node that refuses a range of logs is asked for halves of it, and nothing
   const given = ranges.filter(({ from, to }) => to - from + 1 <= 100);
   expect(given.map(({ from }) => from)).toEqual([6, ...given.slice(0, -1).map(({ to }) => to + 1)]);
   expect(given.at(-1)?.to).toBe(307);
-  // It remembers what is given.
+  // The watcher remembers how many blocks the node gives at once.
   expect(ranges.length).toBeLessThan(10);
 });
 
-test('the logs of a block that are too many for a node come from its receipts', async () => {
+test('if a block has too many logs for the node, they come from the block’s receipts', async () => {
   const [maker, token] = [`0x${'11'.repeat(20)}`, `0x${'22'.repeat(20)}`] as const;
   const word = (account: Hex): Hex => `0x${account.slice(2).padStart(64, '0')}`;
   const at = { blockNumber: 7, blockHash: word('0x'), transactionHash: word('0x33'), data: word('0x1') };

@@ -23,9 +23,9 @@ import { blockRefOf, type MakerReader, readMakers } from './read-makers.js';
 /** The cause of readings after missed blocks. */
 export const CATCH_UP: Cause = { kind: 'read', occasion: 'CATCH_UP' };
 const VALUES_MAX = 500;
-/** How many blocks back missed fills are looked for at least. */
+/** How many blocks back to look for missed fills, at least. */
 const MISSED_BLOCKS = 100;
-/** Blocks with fills that are read together. */
+/** How many blocks with fills are read together. */
 const BLOCKS_AT_ONCE = 10;
 
 export type CatchUpWork = Holder<
@@ -47,17 +47,17 @@ export type CatchUpWork = Holder<
 >;
 
 /**
- * Reads all watched makers anew at the head, and of the missed blocks only the protocol's own logs: its cost follows
- * the number of pairs, not of blocks. Then the head is published as processed.
+ * Rereads all watched makers at the head, and of the missed blocks only the protocol's own logs, so the cost grows with
+ * the pairs and not with the blocks. Then publishes the head as processed.
  * @param before the last block that was processed
- * @returns the head; undefined where another watcher took over meanwhile
+ * @returns the head; undefined if another watcher took over meanwhile
  */
 export async function catchUpAtHead(work: CatchUpWork, before: BlockHeader): Promise<BlockHeader | undefined> {
   const { reader, position, signal } = work;
   const retry = work.retryFor('blocks');
-  // Of a chain that holds the block before: else a node of another chain could have its head published.
+  // Require the chain to hold the block before. Otherwise the head of a node of another chain could be published.
   const { newest: head } = await retry(() => readKnown(work.node, before, work.followed.newestRead));
-  // An order that is new in the log is now read at the head or later.
+  // From here on an order that is new in the log is read at the head or later.
   position.matched = head;
   if (reader !== undefined) {
     const from = before.number + 1;
@@ -74,12 +74,12 @@ export async function catchUpAtHead(work: CatchUpWork, before: BlockHeader): Pro
 }
 
 /**
- * Publishes the fills of blocks that were matched before these makers were known, and of some blocks before: an order
- * may be filled before its maker is admitted. Fills that the log has already count once: their place on the chain is
- * the key of their rows.
+ * Publishes the fills in blocks that were matched before these makers were known, and in some blocks before those,
+ * because an order may be filled before its maker is admitted. A fill that the log already has counts once: its place
+ * on the chain is the key of its row.
  *
  * After a crash a partition may be ahead. It takes no readings of an earlier block, and is not sent the blocks that it
- * has: the fills are those up to the newest block of the log, and are published with it.
+ * has. So this covers the fills up to the newest block of the log, and publishes them with that block.
  * @param before the last block that all partitions have
  */
 export async function publishMissedFills(
@@ -98,7 +98,7 @@ export async function publishMissedFills(
   if (!signal.aborted) await publishFills([...missed.makers.values()], last, reader, work);
 }
 
-/** Publishes a block without readings of its own to every partition. */
+/** Publishes a block without readings to every partition. */
 export async function publishHead(
   head: BlockHeader,
   work: Holder<'publisher' | 'partitions' | 'position' | 'onBlock'>,
@@ -170,7 +170,7 @@ async function publishFills(
   await mutex.run(() => retryFor('blocks')(async () => publisher.publish(await readMakers(reader, onlyFills, at))));
 }
 
-/** Matches the protocol's logs of the missed blocks, of some makers or all. Halves a range that fails. */
+/** Matches the protocol's logs in the missed blocks, for some makers or all. Halves a range that fails. */
 async function matchMissedLogs(
   from: number,
   head: BlockHeader,
@@ -196,7 +196,9 @@ async function matchMissedLogs(
   return changed;
 }
 
-/** What the protocol's logs do not say of fills: which tokens their transactions moved, and the time of each block. */
+/**
+ * Reads what the protocol's logs do not say: which tokens the fills' transactions moved, and the time of each block.
+ */
 async function readFillBlocks(
   fills: readonly ChainLog[],
   { node, signal, retryFor }: Holder<'node' | 'signal' | 'retryFor'>,
@@ -219,14 +221,14 @@ async function readFillBlocks(
   return { moves, times };
 }
 
-/** A node may refuse the logs of one block too, if they are many: they come from its receipts then. */
+/** Reads a block's logs. If they are so many that the node refuses them, they come from the block's receipts. */
 async function readLogsOfBlock(number: number, filter: LogFilter, { node }: Holder<'node'>) {
   const { block: header, logsBloom } = await readBlockAndHead(node, number);
   if (header === undefined) throw new RpcUnavailable(`the node does not have block ${number} yet`);
   return { header, logs: await readLogs(node, { ...header, logsBloom }, filter) };
 }
 
-/** Throws RpcUnavailable, and the next try has a smaller span. */
+/** Reads the logs of one range. After an RpcUnavailable the next try has a smaller span. */
 async function readRange(
   start: number,
   last: number,

@@ -16,7 +16,7 @@ function setUp() {
 }
 
 describe('the block at which values are read', () => {
-  test('is the matched one while it is near the head, and then the node is not asked', async () => {
+  test('is the matched one while that is near the head, without asking the node', async () => {
     const { chain, world, header, choose } = setUp();
     expect(await choose(400)).toEqual(header(400));
     world.known = undefined;
@@ -24,19 +24,19 @@ describe('the block at which values are read', () => {
     expect(chain.asked).toBe(0);
   });
 
-  test('is the head where nodes may have forgotten the state of the matched one', async () => {
+  test('is the head if nodes may have forgotten the state at the matched one', async () => {
     const { header, choose } = setUp();
     expect(await choose(399)).toEqual(header(500));
   });
 
-  test('is the head where the log holds a newer reading already', async () => {
+  test('is the head if the log already holds a newer reading', async () => {
     const { followed, header, choose } = setUp();
     followed.newestRead = 450;
     expect(await choose(449)).toEqual(header(500));
     expect(await choose(500)).toEqual(header(500));
   });
 
-  test('never goes back behind one that was chosen before, though a node is asked that lags', async () => {
+  test('is never older than one chosen before, even if a lagging node is asked', async () => {
     const { chain, header, choose } = setUp();
     await choose(399);
     chain.head = 499;
@@ -45,7 +45,7 @@ describe('the block at which values are read', () => {
     expect(await choose(400)).toEqual(header(510));
   });
 
-  test('is never one of a node that has another block in place of the matched one', async () => {
+  test('is never taken from a node that has another block in place of the matched one', async () => {
     const { chain, choose } = setUp();
     chain.isOtherBranch = true;
     await expect(choose(398)).rejects.toThrow(ChainContradiction);

@@ -10,9 +10,9 @@ interface ReadingParts {
 }
 
 /**
- * Chooses the block to read at: the matched one, or the head where that is too old for the nodes, or where the log has
- * newer readings already. So readings never go back. At a newer block than the matched one all of a maker is read: no
- * order is judged by values of different blocks.
+ * Chooses the block to read at: the matched one, or the head if the matched one is too old for the nodes or the log
+ * already has newer readings. So readings never go back. At a block newer than the matched one everything of a maker is
+ * read, so that no order is judged by values of different blocks.
  */
 export class ReadingBlocks {
   readonly #parts: ReadingParts;
@@ -24,7 +24,7 @@ export class ReadingBlocks {
 
   /**
    * @param matched the newest block whose logs were matched
-   * @throws RpcUnavailable or RpcRefused; ChainContradiction where the node's chain does not hold the matched block
+   * @throws RpcUnavailable or RpcRefused; ChainContradiction if the node's chain does not hold the matched block
    */
   async choose(matched: BlockHeader): Promise<BlockHeader> {
     const { node, source, followed, settings } = this.#parts;
@@ -42,10 +42,10 @@ export class ReadingBlocks {
 }
 
 /**
- * A block that was matched or published, as a node has it, and the node's newest one.
+ * Reads from a node a block that was matched or published, and the node's newest block.
  * @param floor the node must have this block too
- * @throws RpcUnavailable where the node is behind: another one is asked then. ChainContradiction where it has another
- * block of the number
+ * @throws RpcUnavailable if the node is behind: then another node is asked. ChainContradiction if it has another block
+ * with the number
  */
 export async function readKnown(
   node: Node,

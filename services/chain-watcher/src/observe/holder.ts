@@ -24,8 +24,8 @@ export interface Position {
 }
 
 /**
- * How far a step of catching up has come: missed blocks whose logs are read, and then the watched makers; or, where
- * that would cost more, missed blocks that are followed one by one.
+ * The progress of a step of catching up. First the logs of missed blocks are read, then the watched makers. If that
+ * would cost more, the missed blocks are followed one by one instead.
  */
 export interface CatchUpProgress {
   readonly step: 'blocks' | 'makers' | 'followed';
@@ -37,14 +37,14 @@ export interface CatchUpProgress {
 export interface SweepState {
   /** When the current sweep over all pairs began: at the take-over, or when the last sweep ended. */
   startedAtMs: number | undefined;
-  /** How long the last one took; undefined before the first. */
+  /** How long the last sweep took; undefined before the first. */
   tookMs: number | undefined;
   /** Pairs read by the sweep since the start, and records of changes that no log had shown. */
   pairs: number;
   facts: number;
 }
 
-/** The settings that the work is bounded by. */
+/** The settings that bound the work. */
 export type WorkSettings = Pick<
   WatcherSettings,
   | 'PARTITIONS'
@@ -56,7 +56,7 @@ export type WorkSettings = Pick<
   | 'BLOCK_AHEAD_SECONDS_MAX'
 >;
 
-/** What the holder works with: all of it, or what a function names. */
+/** The parts that the holder works with: all of them, or those that a function names. */
 export type Holder<K extends keyof HolderParts = keyof HolderParts> = Pick<HolderParts, K>;
 
 interface HolderParts {
@@ -64,7 +64,7 @@ interface HolderParts {
   readonly signal: AbortSignal;
   readonly node: Node;
   readonly source: BlockSource;
-  /** Undefined where the protocol's address is not known: then nothing is read, and blocks alone are published. */
+  /** Undefined if the protocol's address is unknown: then nothing is read, and only blocks are published. */
   readonly reader: MakerReader | undefined;
   readonly watched: WatchedSet;
   readonly followed: FollowedLog;
@@ -75,7 +75,7 @@ interface HolderParts {
   readonly position: Position;
   readonly sweep: SweepState;
   readonly readingBlocks: ReadingBlocks;
-  /** Held while makers are read and published, so that the log has readings in the order in which they were made. */
+  /** Held while makers are read and published, so that the log has the readings in the order they were made. */
   readonly mutex: Mutex;
   readonly monotonicMs: () => MonotonicMs;
   /** Resolves after so many milliseconds, or at once when the signal is aborted. */

@@ -6,9 +6,9 @@ import type { Holder } from './holder.js';
 const READ_BACK_MS = 1_000;
 
 /**
- * Leaves out readings that say what the log holds as its newest. What was appended last is read back first, or a value
- * that has changed twice would pass for an old one; where that takes too long nothing is left out. To be called with
- * the mutex.
+ * Leaves out readings that repeat the newest values in the log. First reads back what was appended last: otherwise a
+ * value that changed twice would seem unchanged. If that takes too long, nothing is left out. Call it with the mutex
+ * held.
  */
 export async function onlyNews(
   observed: readonly Observed[],
@@ -28,8 +28,8 @@ export async function onlyNews(
 }
 
 /**
- * Leaves out funds of which the log holds already that they were put off: of a maker with many tokens that burn gas a
- * record would be large. Where it is not known whether that is the newest, nothing is left out.
+ * Leaves out put-off funds that the log already holds as put off, because a maker with many tokens that burn gas would
+ * make a large record. If the newest reading is unknown, nothing is left out.
  */
 export function withoutPutOff(
   observed: readonly Observed[],
@@ -38,7 +38,7 @@ export function withoutPutOff(
   return observed.flatMap((each) => {
     const { maker, nonce, funds, orders, fills, signaturesUnread } = each.fact;
     const partition = partitionOf(maker, partitions);
-    // The first reading of an order has to have its funds.
+    // The first reading of an order must have its funds.
     if (orders.length > 0 || !funds.some(({ unread }) => unread)) return each;
     if (!publisher.isBefore(partition, followed.partitions[partition]?.position ?? 0n)) return each;
     const news = funds.filter(({ token, unread }) => !unread || !watched.isPutOff(maker, token));

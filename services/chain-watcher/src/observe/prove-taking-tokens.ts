@@ -4,8 +4,8 @@ import { type MakerReader, readCodes } from './read-makers.js';
 const TOKENS_MAX = 40;
 
 /**
- * Asks taking tokens for their code that have none yet, those first that were asked longest ago. Where one has code
- * now, or has none though orders that take it may be ACTIVE by an older log, its orders are read anew.
+ * Checks taking tokens that are not known to have code, starting with those checked longest ago. Has a token's orders
+ * read again if it has code now, or if it has none and an older log may hold its orders as ACTIVE.
  */
 export async function proveTakingTokens(
   {

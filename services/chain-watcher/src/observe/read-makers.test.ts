@@ -50,7 +50,7 @@ function setUp(answer: (call: StateCall) => StateValue = () => 5n) {
   return { watched, reader, asked, contracts, factOf };
 }
 
-test('what a maker alone sells is read at its costs, and what the protocol says at nobody’s', async () => {
+test('tokens that only one maker sells are read at that maker’s cost, and the protocol at nobody’s', async () => {
   const { asked, factOf } = setUp();
   await factOf();
   expect(new Set(asked.calls.map(({ to, payer }) => `${to} ${payer}`))).toEqual(
@@ -58,7 +58,7 @@ test('what a maker alone sells is read at its costs, and what the protocol says 
   );
 });
 
-test('funds that were put off are no zero, and those that cannot be read are', async () => {
+test('funds that were put off are marked as unread, and funds that cannot be read count as zero', async () => {
   const answers = new Map<Address, StateValue>([
     [tokens[0], PUT_OFF],
     [tokens[1], undefined],
@@ -71,7 +71,7 @@ test('funds that were put off are no zero, and those that cannot be read are', a
   expect(asked.unreadable).toEqual(['balance', 'allowance'].map((what) => `${what} of ${tokens[1]}`));
 });
 
-test('an order that takes a token without code cannot be filled, and the token is asked for its code once', async () => {
+test('an order that takes a token without code cannot be filled, and the code is asked for only once', async () => {
   const { asked, factOf } = setUp();
   const expected = [
     { orderHash: hashOf(1), filled: '0x0', cancelled: false },
@@ -82,7 +82,7 @@ test('an order that takes a token without code cannot be filled, and the token i
   expect(asked.codes).toEqual([[taken, codeless]]);
 });
 
-test('the sweep asks again for code that was missing, and has orders read anew where there is some, or never was', async () => {
+test('the sweep asks again for missing code, and has orders read again if the answer is new', async () => {
   const { watched, reader, asked, contracts, factOf } = setUp();
   const position = { matched: header(7) };
   const readingBlocks = { choose: async (at: unknown) => at };
@@ -93,7 +93,7 @@ test('the sweep asks again for code that was missing, and has orders read anew w
     await proveTakingTokens({ watched, position, readingBlocks, monotonicMs: () => 3 } as unknown as Holder, reader);
     return [asked.codes, [...watched.unread.keys()].map((order) => watched.orderHash(order))];
   };
-  // Both orders came as ones that were read, by a log that knew nothing of codes.
+  // Both orders count as read, but by a log that knew nothing of codes.
   expect(await sweep(7)).toEqual([[[taken, codeless]], [hashOf(2)]]);
   expect(await sweep(7)).toEqual([[], []]);
   expect(await sweep(8)).toEqual([[[codeless]], []]);
@@ -103,7 +103,7 @@ test('the sweep asks again for code that was missing, and has orders read anew w
   expect((await factOf())?.orders[1]).not.toHaveProperty('noCode');
 });
 
-test('what the log holds already as put off is left out of a block, where it is the newest', async () => {
+test('funds are not published as put off again, unless the log may hold something newer', async () => {
   const { watched, factOf } = setUp(() => PUT_OFF);
   const fact = { ...(await factOf()), orders: [], nonce: undefined } as NonNullable<Awaited<ReturnType<typeof factOf>>>;
   let isReadBack = true;

@@ -17,7 +17,7 @@ import type { Observed } from '../publish/publish-observed.js';
 import type { MakerToRead } from '../watch/match-logs.js';
 import type { TakingToken } from '../watch/watched-maker.js';
 
-/** An order takes some 130 bytes, funds 200, a fill 400: with as many pairs a record has under 900 kB. */
+/** An order takes about 130 bytes, funds 200, a fill 400. With as many pairs as orders a record stays under 900 kB. */
 const ORDERS_PER_RECORD_MAX = 2000;
 const FILLS_PER_RECORD_MAX = 500;
 
@@ -25,13 +25,13 @@ const FILLS_PER_RECORD_MAX = 500;
 export interface MakerReader {
   readonly state: StateReader;
   readonly protocol: Address;
-  /** Called for each value of a token that cannot be read, and counts as zero. */
+  /** Called for each value of a token that cannot be read. Such a value counts as zero. */
   readonly onUnreadable: (token: Address, what: 'balance' | 'allowance', block: BlockRef) => void;
 }
 
 /**
- * Reads everything of these makers that is to be read, at exactly this block, all in one go. Gives one record for each
- * maker, or several where its orders or fills would not fit: then each has the nonce and the funds too.
+ * Reads the requested values of these makers at exactly this block, all at once. Gives one record for each maker, or
+ * several if its orders or fills do not fit into one. Each of those has the nonce and the funds too.
  * @throws RpcUnavailable or RpcRefused
  */
 export async function readMakers(

@@ -26,17 +26,19 @@ type OrderWork = Holder<
 >;
 
 /**
- * Reads every order that no reading in the log names, until the signal is aborted: the order's own state (it may have
+ * Reads every order that no reading in the log names, until the signal is aborted. Reads its own state (it may have
  * been filled or cancelled before it was posted), its pair's funds and its maker's nonce, at the block that was matched
- * last. Every later block is matched with the order in the watched set, so together they leave no gap. An order whose
- * record does not count in the log is still unread, and is read anew.
+ * last. Every later block is matched with the order in the watched set, so there is no gap. An order whose record does
+ * not count in the log is still unread, and is read again.
  */
 export async function readNewOrders(
   work: OrderWork & Holder<'wait' | 'settings' | 'retryFor' | 'mutex'>,
 ): Promise<void> {
   const { signal, wait, settings, retryFor, followed, monotonicMs } = work;
   const retry = retryFor('orders');
-  /** The offset of each order's reading in the log, by slot. No order is read again before the log is read to it. */
+  /**
+   * The log offset of each order's reading, keyed by slot. No order is read again before the log is read up to there.
+   */
   const appended: Appended = new Map();
   let readAtMs = Number.NEGATIVE_INFINITY;
   const isThere = () => work.position.matched !== undefined && waitingOrders(work, appended).length > 0;
@@ -59,9 +61,9 @@ async function readAndPublish(work: OrderWork, appended: Appended): Promise<void
   const { watched, signal, reader, publisher, position, partitions } = work;
   if (signal.aborted || reader === undefined || position.matched === undefined) return;
   const at = await work.readingBlocks.choose(position.matched);
-  // Another block was matched meanwhile: an order that is new since then has to be read there.
+  // Another block was matched meanwhile. An order that is new since then has to be read at that block.
   if (at.number < position.matched.number) return;
-  // No await between this and the reading's calls: slots are used again.
+  // Do not await between this and the reading's calls: slots are reused.
   const touched = new Touched(watched);
   const orders = waitingOrders(work, appended);
   for (const order of orders) touched.order(order, CAUSE, watched.unread.get(order)?.trace);

@@ -10,7 +10,7 @@ const header = (timestamp: number, hash: BlockHeader['hash'] = '0xaa'): BlockHea
   timestamp,
 });
 
-/** Endpoints by their names, each with its block of the number, or none, or no answer. */
+/** A node whose endpoints, keyed by name, each have the block, have no block (null), or fail. */
 const nodeOf = (blocks: Readonly<Record<string, BlockHeader | null | Error>>): Node => {
   const endpoints = Object.entries(blocks).map(([name, block]) => ({
     name,
@@ -29,12 +29,12 @@ const refuse = (block: BlockHeader, blocks: Parameters<typeof nodeOf>[0] = {}) =
   });
 
 describe('a block', () => {
-  test('may be as far ahead of the clock as is allowed', async () => {
+  test('may be ahead of the clock up to the limit', async () => {
     await refuse(header(NOW_SECONDS + 60));
     await refuse(header(1));
   });
 
-  test('that is further ahead is refused, with what each node says of it', async () => {
+  test('that is further ahead is refused, with what each node says about it', async () => {
     const ahead = header(NOW_SECONDS + 61);
     const blocks = {
       own: ahead,
@@ -46,11 +46,11 @@ describe('a block', () => {
     const refused = refuse(ahead, blocks);
     await expect(refused).rejects.toBeInstanceOf(ChainContradiction);
     await expect(refused).rejects.toThrow(
-      `block 7 (${ahead.hash}) is of ${NOW_SECONDS + 61}, 61 s ahead of this machine's clock, and 60 s are allowed: own has the same block; sane has ${blocks.sane.hash} of ${NOW_SECONDS}, within bounds; wild has ${blocks.wild.hash} of ${NOW_SECONDS + 99}, beyond bounds; behind does not have the block; away does not answer. Nothing of it was published.`,
+      `block 7 (${ahead.hash}) has timestamp ${NOW_SECONDS + 61}, 61 s ahead of this machine's clock; 60 s are allowed: own has the same block; sane has ${blocks.sane.hash} of ${NOW_SECONDS}, within bounds; wild has ${blocks.wild.hash} of ${NOW_SECONDS + 99}, beyond bounds; behind does not have the block; away does not answer. Nothing of it was published.`,
     );
   });
 
-  test('of any timestamp that a node may give can be named', async () => {
+  test('with a timestamp beyond any date is refused in the same way', async () => {
     await expect(refuse(header(Number.MAX_SAFE_INTEGER))).rejects.toBeInstanceOf(ChainContradiction);
   });
 });

@@ -13,7 +13,7 @@ export interface AheadOptions {
 /**
  * Refuses a block whose timestamp is too far ahead of the watcher's clock: orders would expire by it, and no later
  * block could bring them back.
- * @throws ChainContradiction, with what each node says of the block
+ * @throws ChainContradiction, with what each node says about the block
  */
 export async function refuseAhead(block: BlockRef, { node, unixMs, settings }: AheadOptions): Promise<void> {
   const secondsMax = settings.BLOCK_AHEAD_SECONDS_MAX;
@@ -32,6 +32,6 @@ export async function refuseAhead(block: BlockRef, { node, unixMs, settings }: A
     }),
   );
   throw new ChainContradiction(
-    `block ${number} (${hash}) is of ${timestamp}, ${aheadSeconds(block)} s ahead of this machine's clock, and ${secondsMax} s are allowed: ${said.join('; ')}. Nothing of it was published.`,
+    `block ${number} (${hash}) has timestamp ${timestamp}, ${aheadSeconds(block)} s ahead of this machine's clock; ${secondsMax} s are allowed: ${said.join('; ')}. Nothing of it was published.`,
   );
 }

@@ -11,14 +11,14 @@ import { sweepPairs } from './sweep-pairs.js';
 const token: Address = `0x${'88'.repeat(20)}`;
 const makers = [1, 2, 3].map((n): Address => `0x${String(n).repeat(40)}`);
 
-/** What a turn of the sweep finds. Without a block, what else changed by the matched one is not in the log yet. */
+/** One turn of the sweep: the processed block, whether it is the matched one, and values that could not be read. */
 interface Turn {
   readonly block?: number;
   readonly isMatched?: boolean;
   readonly suspects?: readonly StateCall[];
 }
 
-/** @returns the makers that each turn has read, and how long was waited each time */
+/** @returns the makers that each turn has read, and how long each wait was */
 async function sweep(turns: readonly Turn[], pairsPerSecond = 1) {
   const { header } = nodeOfBlocks(100);
   const over = new AbortController();
@@ -80,23 +80,23 @@ test('all makers are read in turn, over and over, and each sweep is counted', as
   expect(counted).toMatchObject({ pairs: 4, startedAtMs: 3, tookMs: 3 });
 });
 
-test('a sweep is as old as the take-over, however long ago this watcher published before', async () => {
+test('the age of a sweep counts from the take-over, even if this watcher published long before', async () => {
   expect((await sweep([])).sweep).toMatchObject({ startedAtMs: 0 });
 });
 
-test('as many pairs are read in a second as configured, and the rest of a sweep in the next one', async () => {
+test('the configured number of pairs is read each second, and the rest of a sweep in the next one', async () => {
   const { read, waited } = await sweep([{}, {}, {}, {}], 2);
   expect(read).toEqual([[1, 2], [3], [1, 2], [3]]);
   expect(waited).toEqual([1000, 1000, 1000, 1000, 1000]);
 });
 
-test('a step that could not be read is done again before the sweep goes on', async () => {
+test('a step that could not be read is repeated before the sweep goes on', async () => {
   const { read, sweep: counted } = await sweep([{}, { isMatched: false }, { isMatched: false }, {}, {}]);
   expect(read).toEqual([[1], [], [], [2], [3]]);
   expect(counted).toMatchObject({ pairs: 3, startedAtMs: 5, tookMs: 5 });
 });
 
-test('pairs that could not be read are read ten blocks later, and later still where that could not be done', async () => {
+test('unreadable pairs are read again ten blocks later, or as soon after that as possible', async () => {
   const suspects = [balanceOf(token, makers[1] ?? token)];
   const turns = [
     { block: 1 },

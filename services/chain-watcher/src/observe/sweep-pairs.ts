@@ -10,12 +10,12 @@ import { type MakerReader, readMakers } from './read-makers.js';
 
 const CAUSE: Cause = { kind: 'read', occasion: 'SWEEP' };
 const PAUSE_MS = 1000;
-/** Pairs of one maker that fit into one reading, whatever they burn. */
+/** How many pairs of one maker fit into one reading, whatever gas they burn. */
 const STEP_PAIRS_MAX = 50;
-/** Pairs that were put off and are read in a second, of one maker and of all. */
+/** How many put-off pairs are read in a second, of one maker and in all. */
 const PUT_OFF_OF_MAKER_MAX = 5;
 const PUT_OFF_PAIRS_MAX = 20;
-/** After so many blocks a pair that could not be read is tried again, so many pairs at a time. */
+/** After how many blocks a pair that could not be read is retried, and how many pairs at a time. */
 const UNREADABLE_BLOCKS = 10;
 const UNREADABLE_PAIRS_MAX = 20;
 
@@ -24,10 +24,10 @@ type PairWork = Holder<
 >;
 
 /**
- * Reads pairs anew that no log touches, with their makers' nonces: all of them over and over, so many in a second, for
- * tokens that change balances or allowances without a log (rebasing, fees); pairs whose reading was put off, in turn;
- * and pairs that could not be read, some blocks later. They are read at the block that was processed last. Only what
- * the log does not hold already is published.
+ * Rereads pairs that no log touches, with their makers' nonces, at the block that was processed last. Reads all pairs
+ * over and over, so many in a second, because some tokens change balances or allowances without a log (rebasing, fees).
+ * Reads put-off pairs in turn, and pairs that could not be read some blocks later. Publishes only what the log does not
+ * hold already.
  */
 export async function sweepPairs(
   work: PairWork & Holder<'settings' | 'signal' | 'monotonicMs' | 'retryFor' | 'mutex'>,
@@ -68,7 +68,7 @@ export async function sweepPairs(
   }
 }
 
-/** False where it is to be done later: what else changed by the block to be read at is not in the log yet. */
+/** Returns false if it has to wait: other changes up to the block to read at are not in the log yet. */
 async function readAndPublish(pairs: readonly WatchedPair[], work: PairWork, reader: MakerReader): Promise<boolean> {
   const { position, readingBlocks, publisher, sweep, watched } = work;
   const { matched, processed } = position;
@@ -89,12 +89,12 @@ async function readAndPublish(pairs: readonly WatchedPair[], work: PairWork, rea
   return true;
 }
 
-/** No block has changed what is put off here: what was read last still holds. */
+/** Drops values that were put off here. No block has changed them, so their last reading still holds. */
 function withoutUnread({ fact, trace }: Observed): Observed {
   return { fact: { ...fact, funds: fact.funds.filter(({ unread }) => !unread) }, trace };
 }
 
-/** Pairs whose reading was put off: those that have waited longest, some of each maker. */
+/** The put-off pairs that have waited longest, some of each maker. */
 function putOffPairs({ watched }: Holder<'watched'>): WatchedPair[] {
   const counts = new Map<WatchedMaker, number>();
   const chosen: WatchedPair[] = [];
@@ -107,7 +107,7 @@ function putOffPairs({ watched }: Holder<'watched'>): WatchedPair[] {
   return chosen;
 }
 
-/** Pairs with a value that could not be read when it was last asked: those that have waited longest. */
+/** Pairs with a value that could not be read last time. Those that have waited longest come first. */
 function unreadablePairs({ watched }: Holder<'watched'>, { state }: MakerReader): WatchedPair[] {
   const pairs = new Set<WatchedPair>();
   for (const call of state.suspects().values()) {

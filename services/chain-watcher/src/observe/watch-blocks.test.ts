@@ -17,7 +17,7 @@ const makerIn = (partition: number) => addresses.find((each) => partitionOf(each
 const protocol: Address = `0x${'99'.repeat(20)}`;
 const word = (value: string): Hex => `0x${value.padStart(64, '0')}`;
 
-/** A fill of an order of the maker, which is not open. */
+/** A fill of one of the maker's orders, which is not open. */
 function fillOf(maker: Address, blockNumber: number, logIndex: number): ChainLog {
   const topics = [eventTopics.orderFilled, word(maker.slice(2)), word('aa')];
   const blockHash = nodeOfBlocks(blockNumber).header(blockNumber).hash;
@@ -86,7 +86,7 @@ async function watch(
   return published;
 }
 
-test('the first block of a partition reads all of its makers, for their readings may be of blocks that nobody knows', async () => {
+test('the first block of a partition has all its makers read, whatever was read of them before', async () => {
   const { header } = nodeOfBlocks(6);
   const watched = new WatchedSet();
   for (const [n, maker] of [makerIn(0), makerIn(1)].entries()) {
@@ -100,14 +100,14 @@ test('the first block of a partition reads all of its makers, for their readings
   expect(await watch([header(5), undefined], watched)).toEqual([[6, [0, 1], [[makerIn(1), 1]]]]);
 });
 
-test('a partition that has the block needs it no more, and one that has another block of its number halts the watcher', async () => {
+test('a partition is not sent a block that it has; if it has another of that number, the watcher halts', async () => {
   const { header } = nodeOfBlocks(6);
   expect(await watch([header(5), header(6)])).toEqual([[6, [0], []]]);
   const other = { ...header(6), hash: `0x${'ee'.repeat(32)}` } as const;
   expect(await watch([header(5), other])).toEqual([expect.any(ChainContradiction)]);
 });
 
-test('fills that a holder before has missed are told ahead of newer ones, also where it has sent a block to a partition alone', async () => {
+test('fills that the last holder missed are published first, also if a partition has the block already', async () => {
   const { header } = nodeOfBlocks(6);
   const watched = new WatchedSet();
   const [behind, ahead] = [makerIn(0), makerIn(1)];

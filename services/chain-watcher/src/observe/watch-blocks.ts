@@ -30,14 +30,14 @@ type BlockWork = Omit<CatchUpWork, 'wait' | 'onCatchUp'>;
 
 /**
  * Publishes every block, from the last one that all partitions have, until the signal is aborted.
- * @throws ChainContradiction when the chain is not the one of the log: a block's parent is another block than the one
- * before it. Nothing of such a block is published.
+ * @throws ChainContradiction if the chain is not the log's: a block's parent is not the block before it. Nothing of
+ * such a block is published.
  */
 export async function watchBlocks(work: CatchUpWork & Holder<'source' | 'settings'>): Promise<void> {
   const { source, signal, position, settings, followed } = work;
   const retry = work.retryFor('blocks');
   position.matched = (await retry(() => resume(work))) ?? (await startAtHead(work));
-  /** Nobody knows what a holder before has missed. */
+  /** In the first turn it is unknown which fills an earlier holder has missed. */
   let isFirst = true;
   /** The block from which a long gap is followed block by block. */
   let followedFrom: number | undefined;
@@ -45,7 +45,7 @@ export async function watchBlocks(work: CatchUpWork & Holder<'source' | 'setting
     const before: BlockHeader = position.matched;
     const block = await retry(() => source.next(before.number + 1));
     if (signal.aborted) return;
-    // Ahead of the block: its fills are newer.
+    // Publish these before the block, because its fills are newer.
     const missed = followed.takeMissed();
     await publishMissedFills(isFirst ? { from: 0, makers: undefined } : missed, before, work);
     isFirst = false;
@@ -58,7 +58,8 @@ export async function watchBlocks(work: CatchUpWork & Holder<'source' | 'setting
     const gap = (source.headNumber() ?? block.header.number) - before.number;
     if (gap > settings.CATCH_UP_BLOCKS_MAX) {
       position.phase = 'CATCHING_UP';
-      // Counts calls: two for each followed block, and about three for each pair, a hundred in one.
+      // Compare costs: two calls for each followed block, or about three reads for each pair, a hundred of them in one
+      // call.
       if (work.watched.sizes().pairs * 3 < gap * 2 * 100) {
         followedFrom = undefined;
         position.matched = (await catchUpAtHead(work, before)) ?? before;
@@ -75,7 +76,9 @@ export async function watchBlocks(work: CatchUpWork & Holder<'source' | 'setting
   }
 }
 
-/** The block to go on from: the oldest of the newest ones of the partitions. Undefined where none has one. */
+/**
+ * The block to continue from: the oldest among the partitions' newest blocks. Undefined if no partition has a block.
+ */
 async function resume(work: Holder<'followed' | 'node' | 'position'>): Promise<BlockHeader | undefined> {
   const oldest = work.followed.oldestBlock();
   const newest = work.followed.newestBlock();
@@ -87,8 +90,8 @@ async function resume(work: Holder<'followed' | 'node' | 'position'>): Promise<B
 }
 
 /**
- * The very first block of the log. No order was read before it: all of them are read as new orders. A retry publishes
- * the same block: the log may have it already.
+ * Publishes the very first block of the log. No order was read before it, so all are read as new orders. A retry
+ * publishes the same block, because the log may have it already.
  */
 async function startAtHead(
   work: Holder<'node' | 'retryFor' | 'publisher' | 'partitions' | 'position' | 'onBlock'>,
@@ -103,7 +106,7 @@ async function startAtHead(
   return head;
 }
 
-/** Works in a new trace, which goes on in the facts of the block and in their consequences. */
+/** Works in a new trace, which continues in the block's facts and in their consequences. */
 function processBlock(block: SourceBlock, work: BlockWork): Promise<void> {
   const { number, hash } = block.header;
   const attributes = { 'makerbook.block': number, 'makerbook.block_hash': hash };
@@ -118,10 +121,10 @@ async function publishBlock({ header, logs, logsBloom }: SourceBlock, work: Bloc
   const times = new Map([[header.number, header.timestamp]]);
   await mutex.run(async () => {
     if (signal.aborted) return;
-    // No await between these: an order that is new in the log from here on is read at this block or a later one.
+    // Do not await here, so that an order that is new in the log from here on is read at this block or a later one.
     const touched = reader === undefined ? undefined : matchLogs(logs, { watched, protocol: reader.protocol, times });
     if (touched !== undefined) touchUnprocessed(touched, header, work);
-    // What such a log did to an order is read with its wallet's answer: until then the order is not ACTIVE.
+    // What a log did to such a wallet's order is read with the wallet's answer. Until then the order is not ACTIVE.
     for (const wallet of touched?.unanswered ?? []) touched?.signatures(wallet, CATCH_UP, header.number, monotonicMs());
     const wallets = watched.wallets.withLogsIn(logsBloom);
     position.matched = header;
@@ -138,9 +141,9 @@ async function publishBlock({ header, logs, logsBloom }: SourceBlock, work: Bloc
 }
 
 /**
- * A wallet with a log in the block may judge its signatures differently now: by other owners, for one. The block does
- * not wait for its answers. Where the node refuses the logs, for they are too many, each of the wallets counts as
- * having one.
+ * A wallet with a log in the block may now judge its signatures differently, such as after a change of owners. The
+ * block does not wait for its answers. If the node refuses the logs because they are too many, each of the wallets
+ * counts as having one.
  */
 async function touchWallets(
   touched: Touched,
@@ -181,13 +184,13 @@ async function readTouched(
   return withoutPutOff(await readMakers(reader, makers, at), work);
 }
 
-/** Partitions that do not have the block: after a crash between them, some do. */
+/** Partitions that lack the block. After a crash between appends, some have it. */
 function partitionsWithout({ number, hash }: BlockHeader, { followed }: Holder<'followed'>): number[] {
   const lacking: number[] = [];
   for (const [partition, { block }] of followed.partitions.entries()) {
     if (block?.number === number && block.hash !== undefined && block.hash !== hash) {
       throw new ChainContradiction(
-        `partition ${partition} of the log holds block ${number} as ${block.hash}, the chain as ${hash}`,
+        `partition ${partition} of the log holds block ${number} as ${block.hash}, but the chain has ${hash}`,
       );
     }
     if (block === undefined || block.number < number) lacking.push(partition);
@@ -196,7 +199,7 @@ function partitionsWithout({ number, hash }: BlockHeader, { followed }: Holder<'
 }
 
 /**
- * A partition that has no block yet may have readings, of blocks that nobody knows any more: all of its makers are read
+ * A partition that has no block yet may have readings of blocks that are no longer known. Has all of its makers read
  * with its first block.
  */
 function touchUnprocessed(

@@ -8,7 +8,7 @@ const PARTITIONS = 3;
 const ALL = [0, 1, 2];
 const block: BlockRef = { number: 7, hash: `0x${'77'.repeat(32)}`, timestamp: 1_700_000_000 };
 
-/** Makers of a partition, always the same ones. */
+/** A maker of the partition, the same in every run. */
 const makerOf = (partition: number, at = 0): Hex => {
   const found: Hex[] = [];
   for (let n = 1; found.length <= at; n += 1) {
@@ -59,7 +59,7 @@ function setUp(answer: (records: readonly LogRecord[]) => Promise<void> = async 
 }
 
 describe('what was read at a block', () => {
-  test('goes with its BlockProcessed, which is the last of each partition, in one append, whether there is anything or not', async () => {
+  test('is published in one append that ends with BlockProcessed for every partition, even empty ones', async () => {
     const { publisher, appends } = setUp();
     const [first, second, third] = [makerOf(0), makerOf(0, 1), makerOf(2)];
     await publisher.publishBlock(
@@ -79,13 +79,13 @@ describe('what was read at a block', () => {
     ]);
   });
 
-  test('goes to those partitions alone that lack the block', async () => {
+  test('goes only to the partitions that lack the block', async () => {
     const { publisher, appends } = setUp();
     await publisher.publishBlock([observed(makerOf(2))], block, [2]);
     expect(appends.map(briefOf)).toEqual([[`2:MakerObserved:${makerOf(2)}`, '2:BlockProcessed']]);
   });
 
-  test('is not published of a block that is too far ahead of the clock', async () => {
+  test('is not published if the block is too far ahead of the clock', async () => {
     const { publisher, appends } = setUp();
     const ahead = { ...block, number: 8 };
     const reading = observed(makerOf(0));
@@ -96,7 +96,7 @@ describe('what was read at a block', () => {
 });
 
 describe('a record', () => {
-  test('has an id of its own, which a repeat has too, and continues the trace of its request', async () => {
+  test('has its own id, which a repeat shares, and continues the trace of its request', async () => {
     const { publisher, appends } = setUp();
     const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
     const maker = makerOf(0);
@@ -108,7 +108,7 @@ describe('a record', () => {
     expect(third?.['ce_id']).not.toBe(first?.['ce_id']);
   });
 
-  test('is known to be before an offset once it is appended, and not where an append has failed', async () => {
+  test('is known to be before an offset once it is appended, and not after a failed append', async () => {
     let isAway = false;
     const { publisher } = setUp(async () => {
       if (isAway) throw new LogUnavailable('away', { mayHaveBeenAppended: true });
@@ -130,7 +130,7 @@ describe('a record', () => {
   });
 });
 
-test('a resignation is in partition 0, and nobody waits for one that cannot be told', async () => {
+test('a resignation goes to partition 0, and a failure to publish it is ignored', async () => {
   const { publisher, appends } = setUp(() =>
     Promise.reject(new LogUnavailable('away', { mayHaveBeenAppended: false })),
   );

@@ -17,7 +17,7 @@ export interface Observed {
   readonly trace: TraceHeaders | undefined;
 }
 
-/** The last record that was appended to each partition. */
+/** The offset of the last record appended to each partition, keyed by partition. */
 export type AppendedTo = ReadonlyMap<number, bigint>;
 
 export interface PublisherOptions {
@@ -26,7 +26,7 @@ export interface PublisherOptions {
   readonly partitions: number;
   /** Milliseconds since 1970. */
   readonly unixMs: () => UnixMs;
-  /** Throws where nothing may be published of the block. */
+  /** Throws if nothing may be published of the block. */
   readonly assertTimely: (block: BlockRef) => Promise<void>;
 }
 
@@ -34,7 +34,7 @@ const SOURCE = '/makerbook/chain-watcher';
 
 /**
  * Appends the facts of one holder to the log. Every method throws PublisherFenced once another watcher has taken over,
- * and LogUnavailable, after which a repeat is harmless.
+ * or LogUnavailable, after which a retry is harmless.
  */
 export class FactPublisher {
   readonly #options: PublisherOptions;
@@ -60,8 +60,8 @@ export class FactPublisher {
   }
 
   /**
-   * Appends the readings of a block and its `BlockProcessed` to each of the partitions, as one record batch, so that a
-   * partition has all of it or nothing. Readings that do not fit go before it, in whole records.
+   * Appends a block's readings and its `BlockProcessed` to each of the partitions as one record batch, so that a
+   * partition has all of it or nothing. Readings that do not fit go before the batch, in whole records.
    */
   async publishBlock(observed: readonly Observed[], block: BlockRef, to: readonly number[]): Promise<void> {
     await this.#options.assertTimely(block);
@@ -75,7 +75,7 @@ export class FactPublisher {
     });
   }
 
-  /** Says that another watcher may take over at once. One that cannot be told finds out by itself. */
+  /** Tells the other watchers that one may take over at once. If that fails, they find out by themselves. */
   async resign(): Promise<void> {
     const timeMs = this.#options.unixMs();
     const record = this.#recordOf(servicePartition, { type: 'WatcherResigned' }, `WatcherResigned:${timeMs}`, timeMs);
@@ -92,7 +92,7 @@ export class FactPublisher {
 
   #recordsOf(observed: readonly Observed[]): LogRecord[] {
     return observed.map(({ fact, trace }) => {
-      // A repeat has the same id, whoever reads it.
+      // A repeat has the same id, whichever watcher reads it.
       const digest = createHash('sha256').update(JSON.stringify(fact)).digest('base64url');
       const id = `${fact.block.number}:${digest.slice(0, 22)}`;
       const partition = partitionOf(fact.maker, this.#options.partitions);

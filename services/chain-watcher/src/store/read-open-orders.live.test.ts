@@ -15,7 +15,7 @@ describe('the open orders of the read model', () => {
   });
   afterEach(() => database.close());
 
-  /** Orders by number; every third one is not observed. */
+  /** Inserts orders by number. Every third one is not observed. */
   const insertOrders = (first: number, last: number) =>
     database.owner.query(
       `insert into orders (order_hash, maker, partition, accepted_offset, accepted_at_ms, expires_at_seconds,
@@ -93,7 +93,7 @@ describe('the open orders of the read model', () => {
     expect(after.partitions[0]?.nextOffset).toBe(71n);
   });
 
-  test('are made by Postgres while those before them are taken, and what then fails is told', async () => {
+  test('are fetched one page ahead, and a failure to take a page is reported', async () => {
     const steps: string[] = [];
     const transaction = database.postgres.transaction.bind(database.postgres);
     const watched: typeof database.postgres = {

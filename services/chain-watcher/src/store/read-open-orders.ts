@@ -16,31 +16,33 @@ const openOrder = {
   makingToken: 'bytea',
   takingToken: 'bytea',
   expiresAtSeconds: 'number',
-  /** False while it is VALIDATING: a `MakerObserved` has to name it. */
+  /** False while the order is VALIDATING: a `MakerObserved` still has to name it. */
   isRead: 'boolean',
-  /** The signature that the maker's contract accepted; null where the maker's key signed. */
+  /** The signature that the maker's contract accepted; null if the maker's key signed. */
   walletSignature: 'bytea?',
 } as const;
 export type OpenOrderRow = RowOf<typeof openOrder>;
 
-/** Before the taking token of a record. To find its place and go there takes Postgres half as long again. */
+/**
+ * The text before a record's taking token. Finding its position and cutting there takes Postgres half as long again.
+ */
 const TAKING = '"taking":{"token":"0x';
 
 const shape = new RowShape<OpenOrderRow>(openOrder);
 
 /** How far the projection of one partition has come. */
 export interface ProjectedPartition extends PartitionClockRow {
-  /** The newest block at which a nonce or funds that are known were read; -1 where none are. */
+  /** The newest block at which a known nonce or known funds were read; -1 if there are none. */
   readonly newestRead: number;
-  /** Every maker of whom the log has told up to there. */
+  /** Every maker that the log names up to there. */
   readonly makers: readonly Hex[];
-  /** Makers in quarantine: their orders are as they were before this offset, whatever the position. */
+  /** Makers in quarantine. Their orders are as they were before this offset, whatever the position. */
   readonly quarantined: ReadonlyMap<Hex, bigint>;
 }
 
 /**
  * Passes all open orders to the callback, page by page, and returns the positions that they reflect: one snapshot of
- * the projection. After an error the caller starts anew, and gets the same pages again.
+ * the projection. After an error the caller starts over, and gets the same pages again.
  * @throws PostgresUnavailable, PostgresRefused
  */
 export function readOpenOrders(
@@ -61,7 +63,7 @@ export function readOpenOrders(
     for (let page = fetchPage(); ; ) {
       const rows = await page;
       if (rows.length === 0) return partitions;
-      // Postgres makes the next page meanwhile.
+      // Let Postgres prepare the next page meanwhile.
       page = fetchPage();
       page.catch(() => undefined);
       onOrders(rows.map((row) => shape.read(row)));

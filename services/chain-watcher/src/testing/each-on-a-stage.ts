@@ -6,10 +6,10 @@ import { runWatcherProcess, type WatcherProcess } from './run-watcher.js';
 import { Stage } from './stage-chain.js';
 
 /**
- * Has the tests of a file share a chain, and each have a log of its own. What a test starts by these functions ends
- * with it.
- * @param begin is told of the stage of each test
- * @param prepare what all tests find on the chain
+ * Lets the tests of a file share a chain, each with its own log. Whatever a test starts by these functions ends with
+ * the test.
+ * @param begin called with the stage of each test
+ * @param prepare prepares the chain for all tests
  */
 export function eachOnAStage(begin: (stage: Stage) => void, prepare?: (chain: Stage) => Promise<void>) {
   let chain: Stage;
@@ -28,7 +28,7 @@ export function eachOnAStage(begin: (stage: Stage) => void, prepare?: (chain: St
     await stage.close();
   });
   afterAll(() => chain.close());
-  /** A gate before a node: that of the stage unless given. */
+  /** Opens a gate in front of a node, by default the stage's. */
   async function openGate(answer: Misbehaviour, nodeUrl = stage.anvil.rpcUrl): Promise<Gate> {
     const gate = await startMisbehavingNode(nodeUrl, answer);
     endings.push(gate.close);
@@ -48,7 +48,7 @@ export function eachOnAStage(begin: (stage: Stage) => void, prepare?: (chain: St
       return watcher;
     },
     openGate,
-    /** Another node of the chain, which may be told faults. */
+    /** Another node of the chain, which can be given faults. */
     openNode: (): Promise<StrictNode> => stage.anvil.node.beside(),
     /** A gate that holds calls of a method on demand. */
     async holdCalls(method: string) {

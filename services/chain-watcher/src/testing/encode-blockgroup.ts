@@ -1,12 +1,12 @@
 import type { LogRecord } from '@makerbook/kafka';
 import type { JsonRpcProvider } from 'ethers';
 
-/** A node, as an ethers provider asks it. */
+/** A node, asked through an ethers provider. */
 export type AskedChain = Pick<JsonRpcProvider, 'send'>;
 
 /**
  * A block of the chain as a chaindatafetcher writes it: its header, and its transactions with their receipts. The
- * fields are those of an Ethereum node: `golden/blockgroups.json` has those of a node of Kaia.
+ * fields are those of an Ethereum node: `golden/blockgroups.json` has those of a Kaia node.
  */
 export async function readBlockgroup(chain: AskedChain, blockNumber: number): Promise<Buffer> {
   const number = `0x${blockNumber.toString(16)}`;
@@ -19,8 +19,8 @@ export async function readBlockgroup(chain: AskedChain, blockNumber: number): Pr
 }
 
 /**
- * The records of one message, as a chaindatafetcher cuts it: key, and headers in their order. Without a producer they
- * are of the legacy form, with two headers.
+ * Cuts one message into records as a chaindatafetcher does: key, and headers in order. Without a producer the records
+ * have the legacy form, with two headers.
  */
 export function cutBlockgroup(
   number: number,

@@ -1,11 +1,11 @@
 import type { Log, LogRecord } from '@makerbook/kafka';
 
 /**
- * Appends records to the topic of a Kaia node, of each partition in their order. All at once, so that a slow machine
- * leaves no gap between them.
+ * Appends records to a Kaia node's topic, in order within each partition. Appends them all at once, so that a slow
+ * machine leaves no gap between them.
  */
 export async function feedTopic(log: Log, topic: string, records: readonly Omit<LogRecord, 'topic'>[]): Promise<void> {
-  // Headers are appended as UTF-8, which would make two bytes of one above 0x7f.
+  // Headers are appended as UTF-8, which would turn a byte above 0x7f into two.
   const headers = records.flatMap((record) => Object.values(record.headers)).join('');
   if (!/^[\0-\x7f]*$/.test(headers)) throw new Error('a header holds a byte above 0x7f');
   const appender = log.createAppender({ timeoutMs: 60_000 });

@@ -21,7 +21,7 @@ export interface KnownOrder {
   readonly nonce: ObservedNonce | undefined;
 }
 
-/** A fact that cannot be folded, of a build with a mistake in it: until its maker is released. */
+/** True for a fact that cannot be folded, as with a faulty build, until its maker is released. */
 export function isUnfoldable(fact: MakerEvent): boolean {
   return fact.type === 'OrderSubmitted' && fact.order.making.amount === '0x0';
 }
@@ -33,10 +33,10 @@ interface MissedFact {
   readonly clock: LogClock;
 }
 
-/** One partition of the log, folded as the projector does it, a fact at a time. */
+/** One partition of the log, folded one fact at a time as by the projector. */
 export class PartitionFold {
   clock: LogClock = startOfLog;
-  /** Makers in quarantine, and what was not folded for them, from the fact that could not be. */
+  /** Makers in quarantine, each with the facts not folded for it. The first is the one that could not be folded. */
   readonly #quarantined = new Map<Address, MissedFact[]>();
   readonly #makers = new Map<Address, MakerDraft>();
   readonly #makerOf = new Map<Hex, Address>();
@@ -88,7 +88,7 @@ export class PartitionFold {
     return folded.flatMap((maker) => maker.advance(this.clock, offset));
   }
 
-  /** Its orders leave the book, and nothing more is folded for it. */
+  /** Takes the maker's orders off the book. Nothing more is folded for the maker. */
   #quarantine(draft: MakerDraft, missed: MissedFact): readonly Transition[] {
     const { maker } = draft;
     this.#quarantined.set(maker, [missed]);
@@ -96,8 +96,7 @@ export class PartitionFold {
   }
 
   /**
-   * Folds the missed facts, of which readers of the book see only the removals. All open orders come back and are read
-   * again.
+   * Folds the missed facts. Readers of the book see only their removals. All open orders come back and are read again.
    */
   #release(maker: Address, offset: bigint): readonly Transition[] {
     const draft = this.#makers.get(maker);

@@ -4,28 +4,28 @@ import { runWatcherProcess, type WatcherProcess } from './run-watcher.js';
 import type { Stage } from './stage-chain.js';
 import { TopicWriter, type WriterFaults } from './write-topic.js';
 
-/** What two watchers take blocks from, beside the JSON-RPC of one node. */
+/** The sources that two watchers take blocks from, beside the JSON-RPC of one node. */
 export interface Sources {
   readonly isAnnounced?: boolean;
   readonly hasTopic?: boolean;
-  /** A second node, asked where the first fails. */
+  /** A second node, asked if the first fails. */
   readonly hasSpare?: boolean;
 }
 
-/** The sources as they are for some blocks. */
+/** The state of the sources for some blocks. */
 export interface Phase {
   readonly what: string;
   readonly node?: Partial<ToldFaults>;
   readonly spare?: Partial<ToldFaults>;
   readonly topic?: Partial<WriterFaults> | 'stands';
-  /** Which source is to give them: the delay counts from when it has a block. */
+  /** The source that should give the blocks. The delay counts from when this source has a block. */
   readonly from: 'announcements' | 'topic' | 'polling';
 }
 
 export interface MeasuredPhase {
   readonly p50Ms: number;
   readonly worstMs: number;
-  /** Of the watcher that turned more. */
+  /** Turns of the watcher that turned more often. */
   readonly turnsPerBlock: number;
   readonly takeOvers: number;
 }
@@ -37,10 +37,10 @@ export interface MeasureOptions {
 }
 
 const TOPIC_PARTITIONS = 3;
-/** As a node of Kaia on a machine of its own. */
+/** The delay of a Kaia node on its own machine. */
 const TOPIC_LATE_MS = 25;
 const SEGMENT_BYTES = 900_000;
-/** What was told before has had its effect by then. */
+/** After so many blocks the faults of the phase before no longer show. */
 const SETTLED_BLOCKS = 3;
 
 /**

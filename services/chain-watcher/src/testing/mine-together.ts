@@ -10,7 +10,7 @@ interface Transaction {
   readonly args: readonly unknown[];
 }
 
-/** Sends transactions so that one block takes them all. Hands back its hash. */
+/** Mines transactions together in one block. Returns the block's hash. */
 export async function mineTogether(
   { provider }: Stage,
   abi: InterfaceAbi,

@@ -5,7 +5,7 @@ import { findFreePort } from '@makerbook/parts';
 import { opsAt } from './ask-ops.js';
 import type { Stage } from './stage-chain.js';
 
-/** A watcher as a process of its own, and its port for those who run it. */
+/** A watcher in its own process, with its port for operators. */
 export type WatcherProcess = Awaited<ReturnType<typeof runWatcherProcess>>;
 
 const main = fileURLToPath(new URL('../main.js', import.meta.url));
@@ -28,13 +28,13 @@ export async function runWatcherProcess(stage: Stage, settings: Record<string, s
   return {
     ops: opsAt(port),
     exited,
-    /** It does nothing any more. */
+    /** Ends the process at once. */
     kill: () => end('SIGKILL'),
     terminate: () => end('SIGTERM'),
-    /** It goes on where it was with `goOn`. */
+    /** Pauses the process. `goOn` continues it. */
     freeze: () => child.kill('SIGSTOP'),
     goOn: () => child.kill('SIGCONT'),
-    /** How many lines that hold this text it has written to its log so far. */
+    /** How many lines with this text the process has logged so far. */
     countLines: (text: string) => written.stdout.split('\n').filter((line) => line.includes(text)).length,
   };
 }

@@ -72,10 +72,10 @@ export class Stage {
   readonly #following: Following;
   readonly #folds = Array.from({ length: PARTITIONS }, () => new PartitionFold({ routingGraceSeconds: 60 }));
   readonly #removed = new Map<Hex, string>();
-  /** When each partition had a block, by its number. */
+  /** When each partition had a block, keyed by block number. */
   readonly #blockTimes = new Map<number, number[]>();
   #salt = 0n;
-  /** Why the log is not read any more. */
+  /** Why reading the log has stopped, if it has. */
   #failure: Error | undefined;
 
   static async open(): Promise<Stage> {
@@ -86,7 +86,7 @@ export class Stage {
       batchMaxCount: 1,
     });
     provider.pollingInterval = 20;
-    // It has code, and does nothing.
+    // Give the taking token code that does nothing.
     await provider.send('anvil_setCode', [TAKING, '0x00']);
     const deployer = await fund(provider);
     const protocol = await deployWith(deployer, deployArtifacts.LimitOrderProtocol, SERVICE_NAME);
@@ -141,7 +141,7 @@ export class Stage {
     });
   }
 
-  /** A new account with coins, as maker or taker; a maker's facts are in the partition, where one is given. */
+  /** Creates an account with coins, as maker or taker. If a partition is given, a maker's facts are in it. */
   async createAccount(partition?: number): Promise<NonceManager> {
     const account = await fund(this.provider);
     const isElsewhere = partition !== undefined && partitionOf(addressOf(account), PARTITIONS) !== partition;
@@ -213,9 +213,9 @@ export class Stage {
       TAKEOVER_MS: '500',
       // Blocks come when a test mines them.
       READY_LAG_SECONDS_MAX: '0',
-      // Many at once, each a second later than the one before.
+      // Tests mine many blocks at once, each a second later than the one before.
       BLOCK_AHEAD_SECONDS_MAX: '100000',
-      // Neither is slow, but the machine may be: what is tried again would be counted.
+      // Node and Kafka are fast, but the machine may be slow, and a retry would be counted.
       RPC_TIMEOUT_MS: '30000',
       KAFKA_TIMEOUT_MS: '30000',
       HALT_LINGER_MS: '0',
@@ -246,7 +246,7 @@ export class Stage {
     return this.#folds.map((fold) => fold.find(orderHash)).find((known) => known !== undefined);
   }
 
-  /** Number of the newest block that stands in every partition; -1 for none. */
+  /** Number of the newest block that is in every partition; -1 for none. */
   processedBlock(): number {
     if (this.#failure !== undefined) throw this.#failure;
     const newest = new Array<number>(PARTITIONS).fill(-1);
@@ -256,14 +256,14 @@ export class Stage {
     return Math.min(...newest);
   }
 
-  /** When the block stood in every partition, by `performance.now()`. @throws Error where it does not */
+  /** When the block was in every partition, by `performance.now()`. @throws Error if one lacks it */
   processedAtMs(number: number): number {
     const times = this.#blockTimes.get(number) ?? [];
     if (times.length < PARTITIONS) throw new Error(`block ${number} is not in every partition`);
     return Math.max(...times);
   }
 
-  /** Waits until the chain's newest block stands in every partition. */
+  /** Waits until the chain's newest block is in every partition. */
   async settled(): Promise<void> {
     const head = await this.provider.getBlockNumber();
     await until(`block ${head} is processed, not ${this.processedBlock()}`, () => this.processedBlock() >= head);
@@ -297,7 +297,7 @@ export interface SignedOrder {
   readonly order: Order;
   readonly orderHash: Hex;
   readonly signature: Hex;
-  /** Its maker's contract has accepted it. */
+  /** Set if the maker's contract accepts the signature. */
   readonly byWallet?: true;
 }
 
@@ -320,8 +320,8 @@ async function deployWith(deployer: NonceManager, { abi, bytecode }: Artifact, .
 }
 
 /**
- * Resolves once the transaction is in a block, and throws where it was reverted. `wait` alone looks again with the next
- * block; the transaction may be in the one that came while it began to look, and here no other one need follow.
+ * Resolves once the transaction is in a block, and throws if it was reverted. `wait` alone looks again only with the
+ * next block. The transaction may already be in one that came meanwhile, and no other need follow.
  */
 export async function untilMined(sent: TransactionResponse): Promise<void> {
   const isThere = async () => (await sent.provider.getTransactionReceipt(sent.hash)) !== null;

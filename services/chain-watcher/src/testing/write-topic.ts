@@ -2,15 +2,15 @@ import type { Appender, Log } from '@makerbook/kafka';
 import type { Chance } from '@makerbook/parts';
 import { type AskedChain, cutBlockgroup, readBlockgroup } from './encode-blockgroup.js';
 
-/** What a fetcher does to what it writes. Each happens to one block in so many; 0: to none. */
+/** The faults of a fetcher. Each `…OneIn` fault hits one block in this many; 0: none. */
 export interface WriterFaults {
-  /** Each block comes so much later. */
+  /** The delay of each block. */
   readonly lateMs: number;
-  /** It is never written. */
+  /** The block is never written. */
   readonly gapOneIn: number;
-  /** It is written again, and a part of it once more. */
+  /** The block is written once, and a part of it both before and after. */
   readonly repeatOneIn: number;
-  /** It is written behind the next one. */
+  /** The block is written after the next one. */
   readonly swapOneIn: number;
 }
 
@@ -18,7 +18,7 @@ export interface WriterOptions {
   readonly log: Log;
   readonly topic: string;
   readonly partitions: number;
-  /** The node. Where it does not answer, the block is written later. */
+  /** The node. If it does not answer, the block is written later. */
   readonly chain: AskedChain;
   readonly chance: Chance;
   /** Bytes of a record. */
@@ -38,7 +38,7 @@ export class TopicWriter {
   readonly #appender: Appender;
   readonly #running: Promise<void>;
   #faults = RIGHT;
-  /** The next block to be written; undefined: the one behind the head. */
+  /** The next block to write; undefined: the one after the head. */
   #checkpoint: number | undefined;
   #swapped: number[] = [];
   #starts = 1;
@@ -52,22 +52,24 @@ export class TopicWriter {
     this.#running = this.#run();
   }
 
-  /** From now on it has these faults, and no others. */
+  /** Sets the faults from now on, and clears all others. */
   tell(faults: Partial<WriterFaults>): void {
     this.#faults = { ...RIGHT, ...faults };
   }
 
-  /** The chain may have a new block. Without a call it looks again and again. */
+  /** Tells that the chain may have a new block. Without a call the writer polls. */
   wake(): void {
     this.#wake();
   }
 
-  /** Writes nothing any more: the fetcher stands, or its node is gone. */
+  /** Stops writing: the fetcher is stuck, or its node is gone. */
   stop(): void {
     this.#isFetching = false;
   }
 
-  /** Goes on, after a start of the node: with another producer id, from where it was, or from the newest block on. */
+  /**
+   * Continues after a restart of the node, with another producer id: from its checkpoint, or from the newest block on.
+   */
   start(from: 'checkpoint' | 'head'): void {
     this.#starts += 1;
     if (from === 'head') this.#checkpoint = undefined;

@@ -19,13 +19,13 @@ export const staysWatched = new Set<string>([
   'SUSPENDED',
   'CAPPED',
 ] satisfies WithholdingReason[]);
-/** The book is ahead of the rows of which the snapshot is made: read again from so many records before its end. */
+/** The book is ahead of the rows in the snapshot, so start reading this many records before the book's end. */
 const TAIL_RECORDS = 5000n;
 /** An order that is gone may be watched a moment longer. */
 const PAUSE_MS = 100;
 
 /**
- * Follows the feed for the orders that are gone: they leave the watched set. A tombstone is applied after the fact that
+ * Follows the feed, and removes orders that are gone from the watched set. Applies a tombstone only after the fact that
  * led to it was read.
  */
 export function followBook({ log, topics, watched, followed, ends, signal, onFatal }: FollowBookOptions): Following {

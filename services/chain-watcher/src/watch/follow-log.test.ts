@@ -23,7 +23,7 @@ function submittedOf(n: number, whose: Address): MakerEvent {
   return { type: 'OrderSubmitted', maker: whose, orderHash: hashOf(n), order, signature, acceptedAtMs: 0, cause };
 }
 
-/** A log of so many partitions with these facts, and what puts one more into it. */
+/** A log with these facts, and a function that appends one more. */
 function openLog(partitions: number, facts: readonly (readonly [partition: number, fact: MakerEvent])[] = []) {
   const log = new LogInMemory({ partitions });
   const put = (partition: number, fact: MakerEvent, storedByMs?: number) => {
@@ -87,12 +87,12 @@ test('a reading in a partition that is not its maker’s does not count', async 
   expect(followed.newestRead).toBe(5);
 });
 
-test('readings of the snapshot may be newer than its block: none goes back behind them', async () => {
+test('no reading goes back behind those of the snapshot, which may be newer than its block', async () => {
   const start = { ...snapshot, block: { number: 7, timestamp: 7 }, newestRead: 9 };
   expect((await follow(openLog(1), [start])).followed.newestRead).toBe(9);
 });
 
-test('a take-over goes on at the oldest of the newest blocks of all partitions: the others may lack what came after it', async () => {
+test('a take-over goes on at the oldest of the partitions’ newest blocks', async () => {
   const log = openLog(3, [
     [0, blockOf(5)],
     [1, blockOf(7)],
@@ -109,7 +109,7 @@ async function readTo(followed: FollowedLog, position: bigint) {
   while ((followed.partitions[0]?.position ?? 0n) < position) await new Promise((resolve) => setTimeout(resolve, 1));
 }
 
-test('of an order of an unknown maker behind block 5, fills are looked for from block 6, whoever else is new', async () => {
+test('fills of a new maker’s order after block 5 are looked for from block 6, whoever else is new', async () => {
   const log = openLog(1, [
     [0, submittedOf(1, maker)],
     [0, blockOf(5)],
@@ -126,7 +126,7 @@ test('of an order of an unknown maker behind block 5, fills are looked for from 
   expect([take(), take()]).toEqual([6, Number.POSITIVE_INFINITY]);
 });
 
-test('fills are told of a maker from the block behind its admission, once what was missed until now can be told before', async () => {
+test('a maker is known only once the fills since its admission or first order are looked for', async () => {
   const admitted: MakerEvent = { type: 'MakerAdmitted', maker, cause: { kind: 'operator', commandId: 'c' } };
   const log = openLog(1, [[0, blockOf(5)]]);
   const { followed, watched } = await follow(log);
@@ -139,7 +139,7 @@ test('fills are told of a maker from the block behind its admission, once what w
   expect([watched.knows(maker), watched.knows(other)]).toEqual([true, true]);
 });
 
-test('facts that are not where they belong are left out, as they are by the projector', async () => {
+test('misplaced facts are ignored, as in the projector', async () => {
   const home = partitionOf(maker, 2);
   const { orders } = await follow(
     openLog(2, [
@@ -151,7 +151,7 @@ test('facts that are not where they belong are left out, as they are by the proj
   expect(orders()).toEqual([2]);
 });
 
-test('an order leaves by a cancellation of its own maker alone, and by a reading that finds it cancelled', async () => {
+test('an order leaves if its own maker, and no other, cancels it, or a reading finds it cancelled', async () => {
   const cancelOf = (n: number, whose: Address): MakerEvent => {
     const cause = { kind: 'request', requestId: 'test' } as const;
     return { type: 'OrderCancelled', maker: whose, orderHash: hashOf(n), expiresAtSeconds: 0, cause };
@@ -171,7 +171,7 @@ test('an order leaves by a cancellation of its own maker alone, and by a reading
   expect(orders()).toEqual([1]);
 });
 
-test('a log of which the beginning is gone halts the watcher', async () => {
+test('a log whose beginning is gone halts the watcher', async () => {
   const fatal = Promise.withResolvers<Error>();
   const followTopic = ({ onFatal }: FollowOptions) => {
     onFatal?.(new FatalError('log/1 is stored from offset 3 on, and 0 is wanted'));

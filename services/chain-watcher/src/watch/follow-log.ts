@@ -15,11 +15,11 @@ import { FatalError, type Following, type Log, type Logger, partitionOf, type St
 import type { ProjectedPartition } from '../store/read-open-orders.js';
 import type { WatchedSet } from './watched-set.js';
 
-/** Records before the snapshot that are read for their blocks. */
+/** How many records before the snapshot are read for their blocks. */
 const TAIL_RECORDS = 500n;
 const EXPIRY_MARGIN_SECONDS = 10;
 
-/** A block of the log. The hash is not known where the block comes from the snapshot and is not in the log's tail. */
+/** A block of the log. The hash is unknown if the block comes from the snapshot and is not in the log's tail. */
 export interface LogBlock {
   readonly number: number;
   readonly hash?: Hex;
@@ -42,19 +42,19 @@ export interface FollowLogOptions {
   readonly watched: WatchedSet;
   readonly logger: Logger;
   readonly monotonicMs: () => MonotonicMs;
-  /** The log cannot be followed any more, or contradicts itself. */
+  /** Called if the log can no longer be followed, or contradicts itself. */
   readonly onFatal: (error: Error) => void;
 }
 
-/** Fills that may not have been told. */
+/** Fills that may not have been published. */
 export interface MissedFills {
-  /** The first block with such fills; Infinity where there is none, 0 where nobody knows. */
+  /** The first block with such fills; Infinity if there is none, 0 if it is unknown. */
   readonly from: number;
-  /** Their makers; undefined: any. */
+  /** The makers of these fills; undefined: any maker. */
   readonly makers: ReadonlySet<Address> | undefined;
 }
 
-/** The rows in Postgres are of another log, or facts were deleted from it. No retry helps: a person has to act. */
+/** Postgres has the rows of another log, or facts were deleted from the log. No retry helps: a person has to act. */
 export class LogContradiction extends Error {
   override readonly name = 'LogContradiction';
 }
@@ -62,13 +62,13 @@ export class LogContradiction extends Error {
 /** The log of facts, read into the watched set and a view of each partition: its newest block, and its position. */
 export class FollowedLog {
   readonly partitions: readonly PartitionView[];
-  /** The newest block at which anything that counts was read; -1 where nothing was. */
+  /** The newest block at which anything that counts was read; -1 if nothing was. */
   newestRead = -1;
   /** The watcher that published has stopped, and none has published since. */
   isResigned = false;
   readonly counts = { records: 0, unreadable: 0 };
   readonly #options: FollowLogOptions;
-  /** Makers whose fills are not told yet. */
+  /** Makers whose fills are not published yet. */
   #newcomers = new Set<Address>();
   #missedFrom = Number.POSITIVE_INFINITY;
   readonly #waiters = new Set<() => void>();
@@ -86,10 +86,9 @@ export class FollowedLog {
   }
 
   /**
-   * Reads the log from the snapshot on. A short tail before it is read for its blocks alone, as the snapshot does not
-   * have their hashes, and more of it for makers in quarantine. Resolves when everything that was in the log is in the
-   * watched set.
-   * @throws LogContradiction where the snapshot is of another log
+   * Reads the log from the snapshot on. Reads a short tail before it for its blocks, because the snapshot lacks their
+   * hashes, and more for makers in quarantine. Resolves when everything that was in the log is in the watched set.
+   * @throws LogContradiction if the snapshot is of another log
    */
   async start(starts: readonly ProjectedPartition[]): Promise<void> {
     const { log, topics, watched, onFatal } = this.#options;
@@ -129,20 +128,20 @@ export class FollowedLog {
     return this.#blocks().at(-1);
   }
 
-  /** Its number; -1 before the first. */
+  /** The number of the newest block; -1 before the first. */
   newestNumber(): number {
     return this.newestBlock()?.number ?? -1;
   }
 
-  /** The oldest of the newest blocks of the partitions; those without a block do not count. */
+  /** The oldest among the partitions' newest blocks. Partitions without a block do not count. */
   oldestBlock(): LogBlock | undefined {
     return this.#blocks()[0];
   }
 
   /**
-   * From here on fills are told of the makers of whom the log has told since the last call; not before, so that the
-   * fills of a maker come in the order of the chain.
-   * @returns what may have been matched without them
+   * From here on the fills of makers that the log has named since the last call are published. They come no earlier, so
+   * that a maker's fills come in the order of the chain.
+   * @returns the fills that may have been missed before
    */
   takeMissed(): MissedFills {
     const from = this.#missedFrom;
@@ -170,7 +169,7 @@ export class FollowedLog {
     });
   }
 
-  /** When the brokers last answered, by `performance.now()`; -Infinity before the first time. */
+  /** When the brokers last answered, by `performance.now()`; 0 before `start`, -Infinity before the first answer. */
   lastPollAtMs(): number {
     return this.#following?.lastPollAtMs() ?? 0;
   }
@@ -202,7 +201,7 @@ export class FollowedLog {
       this.counts.records += 1;
       const fact = readFact(record, partitions);
       if ('unreadable' in fact) {
-        // The projector parks it; nothing that is watched can follow from it.
+        // The projector parks it, so nothing that is watched can follow from it.
         this.counts.unreadable += 1;
         const reason = fact.unreadable;
         logger.warn({ topic: topics.makerEvents, partition, offset: String(offset), reason }, 'unreadable fact');
@@ -217,13 +216,13 @@ export class FollowedLog {
     return ('maker' in fact ? quarantined?.get(fact.maker) : undefined) ?? nextOffset;
   }
 
-  /** @param isKnown it is in the snapshot */
+  /** @param isKnown true if the fact is in the snapshot */
   apply(partition: number, fact: MakerEvent, record: StoredRecord, isKnown: boolean): void {
     const { watched, monotonicMs } = this.#options;
     const view = this.#view(partition);
     const unread = { sinceMs: monotonicMs(), trace: traceOf(record.headers) };
     const isPublished = fact.type === 'MakerObserved' || fact.type === 'BlockProcessed';
-    // A resignation is in partition 0: what is published behind it there is another watcher's.
+    // A resignation is in partition 0. Whatever is published after it there comes from another watcher.
     if (isPublished && partition === servicePartition) this.isResigned = false;
     switch (fact.type) {
       case 'MakerAdmitted':
@@ -240,7 +239,7 @@ export class FollowedLog {
         return;
       }
       case 'OrderCancelled':
-        // The book has no tombstone of an order that it never had. Anybody may cancel a hash of another maker.
+        // The book has no tombstone for an order it never had. Check the maker: anybody may cancel any hash.
         if (!isKnown && !isTooLate(record)) watched.remove(fact.orderHash, fact.maker);
         return;
       case 'MakerObserved':
@@ -249,7 +248,7 @@ export class FollowedLog {
         if (!isKnown) watched.noteObserved(fact, monotonicMs());
         return;
       case 'QuarantineLifted':
-        // Earlier readings do not count any more.
+        // Earlier readings no longer count.
         if (!isKnown) watched.markUnread(fact.maker, unread);
         return;
       case 'BlockProcessed':
@@ -283,15 +282,14 @@ export class FollowedLog {
     view.block = { number: block.number, hash: block.hash, timestamp };
     view.blockReadAtMs = monotonicMs();
     this.newestRead = Math.max(this.newestRead, block.number);
-    // An order's expiry is judged by the clock of its partition. The slowest clock is used for all: that drops none too
-    // early.
+    // An order expires by the clock of its partition. Use the slowest clock for all, so that none is dropped too early.
     if (this.partitions.every((each) => each.block !== undefined)) {
       watched.expire(Math.min(...this.partitions.map((each) => each.block?.timestamp ?? 0)) - EXPIRY_MARGIN_SECONDS);
     }
   }
 }
 
-/** A fact of the partition that it belongs to. */
+/** Reads a fact, and refuses one in the wrong partition. */
 function readFact(record: StoredRecord, partitions: number): ReturnType<typeof decodeMakerEvent> {
   const fact = decodeMakerEvent(record);
   if ('unreadable' in fact) return fact;

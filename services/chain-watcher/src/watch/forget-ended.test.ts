@@ -23,7 +23,7 @@ function orderOf(number: number, ofMaker = maker): OpenOrderRow {
   };
 }
 
-/** The set looks at its size some times; the rows have these open orders, up to an offset. */
+/** Runs until the set's size was looked at some times. The rows have these open orders, up to an offset. */
 async function forget(
   watched: WatchedSet,
   open: readonly number[],
@@ -64,7 +64,7 @@ async function forget(
 }
 let added: readonly (readonly [number: number, offset: bigint | undefined, of?: Address])[];
 
-test('what the rows have folded and do not have is forgotten; what they cannot have stays', async () => {
+test('orders that the rows have folded and do not hold are forgotten; those they cannot hold stay', async () => {
   const watched = new WatchedSet();
   added = [
     [1, undefined],
@@ -78,7 +78,7 @@ test('what the rows have folded and do not have is forgotten; what they cannot h
   expect(await forget(watched, [1, 3], 150n)).toEqual({ read: 1, left: [1, 3, 5, 7] });
 });
 
-test('rows that went back, as after a failover, lack orders that are open', async () => {
+test('orders that the rows have lost in a failover stay', async () => {
   const watched = new WatchedSet();
   added = [
     [1, undefined],
@@ -88,14 +88,14 @@ test('rows that went back, as after a failover, lack orders that are open', asyn
   expect(await forget(watched, [], 99n)).toEqual({ read: 1, left: [1, 3] });
 });
 
-test('an order that is read from the log after its row stays', async () => {
+test('an order that comes from the log after its row was read stays', async () => {
   const watched = new WatchedSet();
   added = [1, 2, 3].map((number) => [number, 110n] as const);
   const onLoaded = () => watched.add(orderOf(4), undefined, 130n);
   expect(await forget(watched, [1, 4], 150n, { position: 130n, onLoaded })).toEqual({ read: 1, left: [1, 4] });
 });
 
-test('the rows are read once the set has doubled, and again where they were away', async () => {
+test('the rows are read once the set has doubled, and again if they could not be read', async () => {
   const watched = new WatchedSet();
   for (const number of [1, 2, 3, 4]) watched.add(orderOf(number));
   added = [5, 6, 7].map((number) => [number, 110n] as const);

@@ -4,9 +4,11 @@ import type { OpenOrderRow, ProjectedPartition } from '../store/read-open-orders
 import type { FollowedLog } from './follow-log.js';
 import type { WatchedSet } from './watched-set.js';
 
-/** How often the size of the set is looked at. */
+/** How often to check the size of the set. */
 const LOOK_MS = 10_000;
-/** The rows are read again once twice as many orders are watched as after the last time, and so many more. */
+/**
+ * The rows are read again once the watched orders have doubled since the last time, and grown by at least this many.
+ */
 const MORE_ORDERS_MIN = 50_000;
 
 export interface ForgetEndedParts {
@@ -15,7 +17,7 @@ export interface ForgetEndedParts {
   readonly partitions: number;
   /** Reads the open orders of the rows. @returns how far the rows of each partition have come in the log */
   readonly loadOrders: (onOrders: (orders: readonly OpenOrderRow[]) => void) => Promise<readonly ProjectedPartition[]>;
-  /** In place of MORE_ORDERS_MIN. */
+  /** Replaces MORE_ORDERS_MIN. */
   readonly moreOrdersMin?: number | undefined;
   readonly logger: Pick<Logger, 'info' | 'warn'>;
   readonly signal: AbortSignal;
@@ -23,8 +25,8 @@ export interface ForgetEndedParts {
 }
 
 /**
- * Drops orders of whose end nothing told the watcher, until the signal is aborted: of one that ends before it was in
- * the book, or while it is withheld, the feed has no tombstone. The rows know which orders are open.
+ * Drops ended orders that the feed did not report, until the signal is aborted. The feed has no tombstone for an order
+ * that ends before it was in the book or while it is withheld. The rows know which orders are open.
  */
 export async function forgetEnded(parts: ForgetEndedParts): Promise<void> {
   const { watched, moreOrdersMin = MORE_ORDERS_MIN, logger, signal, wait } = parts;
@@ -37,7 +39,7 @@ export async function forgetEnded(parts: ForgetEndedParts): Promise<void> {
       await retainOpen(parts);
     } catch (error) {
       // The watcher does not need Postgres to publish. Until the rows are read it watches more than is open.
-      logger.warn({ reason: String(error) }, 'the open orders were not read again: tried again');
+      logger.warn({ reason: String(error) }, 'the open orders could not be read again: retrying');
       continue;
     }
     kept = watched.sizes().orders;
@@ -46,8 +48,9 @@ export async function forgetEnded(parts: ForgetEndedParts): Promise<void> {
 }
 
 /**
- * Forgets the orders that the rows do not have. Keeps one whose offset the rows have not reached: after a failover they
- * go back. Also keeps one that is read from the log while the rows are read: it was not in the set when its row came.
+ * Forgets the orders that the rows do not have. Keeps an order whose offset the rows have not reached: after a failover
+ * the rows go back. Also keeps one that comes from the log while the rows are read: it was not in the set when its row
+ * came.
  */
 async function retainOpen(parts: ForgetEndedParts): Promise<void> {
   const { watched, followed, partitions, loadOrders, signal, wait } = parts;

@@ -11,7 +11,7 @@ const [protocol, maker, other, stranger] = [accountOf('f0'), accountOf('a1'), ac
 const [token, second, unsold] = [accountOf('b1'), accountOf('b2'), accountOf('b3')];
 const [hash, hashOfSecond, hashOfOther] = [hashOf('11'), hashOf('22'), hashOf('33')];
 
-/** The maker sells two tokens, the other one the first of them. */
+/** The maker sells two tokens. The other maker sells the first of them. */
 const orders: readonly (readonly [Hex, Address, Address])[] = [
   [hash, maker, token],
   [hashOfSecond, maker, second],
@@ -57,7 +57,7 @@ const fillOf = (orderHash: Hex, logIndex: number, tokens: object = {}) => ({
   transactionHash: hashOf('88'),
   logIndex,
 });
-/** What the order of the maker names. */
+/** The tokens of the maker's order. */
 const ownTokens = { makingToken: token, takingToken: unsold };
 const approval = (of: Address, owner: Address, spender: Address) =>
   log(of, [eventTopics.approval, word(owner), word(spender)]);
@@ -114,7 +114,7 @@ describe('what a log touches', () => {
     expect(namesIn(touchedBy([said]))).toEqual({ ...nobody, ...expected });
   });
 
-  test('is read because of the first log that touched the maker, each thing once', () => {
+  test('is read once each, with the first log that touched the maker as the cause', () => {
     const cancelAll = log(protocol, [eventTopics.allOrdersCancelled, word(maker)], 4);
     const logs = [transfer(token, maker, other, 1), fill(protocol, hash, 2), fill(protocol, hash, 3), cancelAll];
     const { makers } = touchedBy(logs);
@@ -142,7 +142,7 @@ describe('what a log touches', () => {
     ]);
   });
 
-  test('is told of every fill of a maker whom the service knows, of orders that are not open too', () => {
+  test('includes every fill of a known maker, also of orders that are not open', () => {
     const unopened = hashOf('44');
     const logs = [
       fill(protocol, unopened, 1),
@@ -157,7 +157,7 @@ describe('what a log touches', () => {
     expect(namesIn(touchedBy(logs))).toEqual(nobody);
   });
 
-  describe('with the tokens of a fill', () => {
+  describe('the tokens of a fill', () => {
     const tokensOf = (logs: readonly ChainLog[]) =>
       [...touchedBy(logs).makers.values()].flatMap(({ fills }) =>
         fills.map(({ takingToken, makingToken }) => [takingToken, makingToken]),
@@ -165,12 +165,12 @@ describe('what a log touches', () => {
     const unopened = hashOf('44');
     const fake = accountOf('bb');
 
-    test('as its transaction moves them next, the taking token first', () => {
+    test('are those that its transaction moves next, the taking token first', () => {
       const logs = [
         fill(protocol, unopened, 1),
         transfer(unsold, stranger, maker, 2),
         transfer(second, maker, stranger, 3),
-        // What the taker does after that.
+        // The taker does this after the fill.
         transfer(fake, maker, stranger, 4),
         fill(protocol, unopened, 5),
         transfer(second, stranger, maker, 6),
@@ -183,19 +183,19 @@ describe('what a log touches', () => {
       ]);
     });
 
-    test('of an open order those that it names, whatever is logged', () => {
+    test('of an open order are those that the order names, whatever is logged', () => {
       const logs = [fill(protocol, hash, 1), transfer(fake, stranger, maker, 2), transfer(fake, maker, stranger, 3)];
       expect(tokensOf(logs)).toEqual([[unsold, token]]);
     });
 
-    test('of a maker who fills its own order', () => {
+    test('are found also if a maker fills its own order', () => {
       const own = { ...fill(protocol, unopened, 1), data: `${word(maker)}${amounts}` as Hex };
       expect(tokensOf([own, transfer(unsold, maker, maker, 2), transfer(second, maker, maker, 3)])).toEqual([
         [unsold, second],
       ]);
     });
 
-    test('not by the logs of another transaction, or behind the next fill', () => {
+    test('do not come from the logs of another transaction, or from after the next fill', () => {
       const elsewhere = { ...transfer(unsold, stranger, maker, 2), transactionHash: hashOf('99') };
       expect(tokensOf([fill(protocol, unopened, 1), elsewhere])).toEqual([[undefined, undefined]]);
       const logs = [fill(protocol, unopened, 1), fill(protocol, unopened, 2), transfer(unsold, stranger, maker, 3)];
@@ -216,7 +216,7 @@ describe('a wallet', () => {
   const wallet = own.findMaker(maker);
   if (wallet === undefined) throw new Error('it is watched');
 
-  test('that has a log is not asked with the block: no order is named that it has a say in', () => {
+  test('with a log is not asked within the block, and the orders that depend on its answer are left out', () => {
     const touched = matchLogs([fill(protocol, hash), fill(protocol, hashOfSecond)], {
       watched: own,
       protocol,
@@ -229,11 +229,11 @@ describe('a wallet', () => {
     expect(toRead).toMatchObject({ orders: new Set([hashOfSecond]), wallets: new Map(), signaturesUnread: true });
     const later = matchLogs([fill(protocol, hash)], { watched: own, protocol, times: new Map() });
     expect(later.makers.get(maker)).toMatchObject({ nonce: true, tokens: new Set([token]), orders: new Set() });
-    // The log may hold it as accepted, and what the fill left of it is not read.
+    // The log may hold the order as accepted, and what the fill left of it is not read.
     expect([...later.unanswered]).toEqual([wallet]);
   });
 
-  test('is asked anew where all of it is read at a later block', () => {
+  test('is asked again if everything is read at a later block', () => {
     const [asked] = own.wallets.takeUnasked(1);
     if (asked === undefined) throw new Error('it is to be asked');
     own.wallets.note(asked, true, 7, 0);

@@ -5,28 +5,28 @@ import { type Address, type Hex, type MonotonicMs, quantity } from '@makerbook/c
 import { addressIn, type TakingToken, type WatchedMaker, type WatchedPair } from './watched-maker.js';
 import type { WatchedSet } from './watched-set.js';
 
-/** The values of one maker to read, and the cause. It has hashes, because slots are used again. */
+/** The values of one maker to read, and the cause. Names orders by their hashes, because slots are reused. */
 export interface MakerToRead {
   readonly maker: Address;
   readonly cause: Cause;
   nonce: boolean;
   readonly tokens: Set<Address>;
-  /** Those of the tokens that few other makers sell: the maker pays for their reading. */
+  /** The tokens that few other makers sell. The maker pays for reading these. */
   readonly ownTokens: Set<Address>;
   readonly orders: Set<Hex>;
-  /** Those of the orders that no key has signed, and whether the maker's contract accepts the signature. */
+  /** The orders that no key has signed, and whether the maker's contract accepts the signature. */
   readonly wallets: Map<Hex, boolean>;
-  /** The tokens that the orders take, where nobody knows that they have code. */
+  /** The tokens that the orders take and that are not known to have code, keyed by order hash. */
   readonly taking: Map<Hex, TakingToken>;
-  /** What the maker's contract says of signatures is to be asked anew. */
+  /** True if the maker's contract has to be asked about signatures again. */
   signaturesUnread: boolean;
-  /** What the logs say of fills; it is not read. */
+  /** Fills as the logs tell them. They are not read from the chain's state. */
   readonly fills: OrderFill[];
   /** The trace of the request that led to the reading. */
   readonly trace?: TraceHeaders | undefined;
 }
 
-/** First topics of the logs that can touch anybody; those of the protocol count only from its own address. */
+/** First topics of the logs that can touch a maker. The protocol's topics count only from its own address. */
 export const triggerTopics: readonly Hex[] = Object.values(eventTopics);
 
 /** First topics of the protocol's own logs. */
@@ -36,10 +36,10 @@ export const protocolTopics: readonly Hex[] = [
   eventTopics.allOrdersCancelled,
 ];
 
-/** Makers to be read, by their addresses. */
+/** Makers to read, keyed by address. */
 export class Touched {
   readonly makers = new Map<Address, MakerToRead>();
-  /** Wallets with a touched order that the log may hold as accepted, and of which this watcher has no answer yet. */
+  /** Wallets that this watcher has no answer from yet, with a touched order that the log may hold as accepted. */
   readonly unanswered = new Set<WatchedMaker>();
   readonly #watched: WatchedSet;
 
@@ -47,7 +47,7 @@ export class Touched {
     this.#watched = watched;
   }
 
-  /** The first cause is kept. */
+  /** Adds the maker if it is missing. Keeps the first cause. */
   maker({ address: maker }: Pick<WatchedMaker, 'address'>, cause: Cause, trace?: TraceHeaders): MakerToRead {
     const known = this.makers.get(maker);
     if (known !== undefined) return known;
@@ -71,9 +71,9 @@ export class Touched {
   }
 
   /**
-   * Does nothing if the slot is -1. The order with its pair and nonce: a record that names an order has all that it is
-   * judged by, for it may be the first one. And a fill moves the making token, whether the token has a log of it or
-   * not. An order is not named before its wallet has answered.
+   * Adds the order with its pair and nonce. Does nothing if the slot is -1. A record that names an order has everything
+   * to judge it by, because it may be the first. A fill moves the making token even if the token emits no log. An order
+   * is not named before its wallet has answered.
    */
   order(slot: number, cause: Cause, trace?: TraceHeaders): void {
     if (slot < 0) return;
@@ -93,7 +93,9 @@ export class Touched {
     if (taking.hasCode !== true) toRead.taking.set(orderHash, taking);
   }
 
-  /** A wallet that may judge signatures otherwise from the block on. It is asked later, for it may burn much gas. */
+  /**
+   * Notes that a wallet may judge signatures differently from the block on. It is asked later: it may burn much gas.
+   */
   signatures(maker: WatchedMaker, cause: Cause, block: number, nowMs: MonotonicMs): void {
     if (maker.walletOrders.size === 0) return;
     const toRead = this.maker(maker, cause);
@@ -103,7 +105,7 @@ export class Touched {
     this.#watched.wallets.forget(maker, block, nowMs);
   }
 
-  /** Nonce and all pairs of the maker, and all orders where they are wanted. */
+  /** Adds the maker's nonce and all pairs, and all orders if wanted. */
   whole(maker: WatchedMaker, cause: Cause, withOrders: boolean): void {
     const toRead = this.maker(maker, cause);
     toRead.nonce = true;
@@ -111,7 +113,7 @@ export class Touched {
     if (withOrders) for (const order of maker.orders) this.order(order, cause);
   }
 
-  /** Adds all else of the touched makers: for a reading at another block than the one whose logs touched them. */
+  /** Adds everything else of the touched makers, for a reading at another block than the one that touched them. */
   widen(block: number, nowMs: MonotonicMs): void {
     for (const { maker: address, cause } of this.makers.values()) {
       const maker = this.#watched.findMaker(address);
@@ -122,18 +124,18 @@ export class Touched {
   }
 }
 
-/** What logs are matched with. */
+/** The data that logs are matched with. */
 export interface LogMatch {
   readonly watched: WatchedSet;
   readonly protocol: Address;
-  /** The times of the blocks with fills, in seconds since 1970, by their numbers. */
+  /** The times of the blocks with fills, in seconds since 1970, keyed by block number. */
   readonly times: ReadonlyMap<number, number>;
 }
 
 /**
- * The makers that the logs of a block touch, with what is to be read of each. Logs are triggers: the amounts in them
- * are ignored, but those of fills are passed on. Costs a few table look-ups for each log, and nothing for orders that
- * no log names.
+ * Finds the makers that a block's logs touch, and what to read of each. Logs are triggers: their amounts are ignored,
+ * except that those of fills are passed on. Costs a few table look-ups for each log, and nothing for orders that no log
+ * names.
  */
 export function matchLogs(
   logs: readonly ChainLog[],
@@ -199,8 +201,8 @@ function readFill({ data, blockNumber, transactionHash, logIndex }: ChainLog, or
 }
 
 /**
- * The tokens of a fill, by the logs behind it: the protocol logs it, then has the taking token moved to the maker, and
- * then the making token to the taker. What other contracts log after that is not looked at.
+ * Finds the tokens of a fill in the logs after it. The protocol logs the fill, then has the taking token moved to the
+ * maker, and then the making token to the taker. What other contracts log after that is ignored.
  */
 function tokensOf(
   logs: readonly ChainLog[],
@@ -221,7 +223,7 @@ function tokensOf(
   }
 }
 
-/** True if the protocol tells of a fill. */
+/** True if the log is a fill by the protocol. */
 export function isFill({ address, topics }: Pick<ChainLog, 'address' | 'topics'>, protocol: Address): boolean {
   return address === protocol && topics[0] === eventTopics.orderFilled;
 }

@@ -4,17 +4,16 @@ const HASH_BYTES = 32;
 const FIRST_SLOTS = 16;
 
 /**
- * Finds orders, as small integers (slots), by their hashes. A million hashes cost some 60 MB, and the garbage collector
- * has nothing to visit. Slots of orders that were deleted are given out again, so columns beside the index are arrays
- * by slot.
+ * Maps order hashes to small integers (slots). A million hashes cost about 60 MB, with nothing for the garbage
+ * collector to visit. Slots of deleted orders are reused, so columns beside the index are arrays indexed by slot.
  */
 export class OrderIndex {
   #hashes = Buffer.alloc(HASH_BYTES * FIRST_SLOTS);
   #used = 0;
   readonly #free: number[] = [];
-  /** By the first 32 bits of the hash. */
+  /** Keyed by the first 32 bits of the hash. */
   readonly #slots = new Map<number, number>();
-  /** The few others whose hashes begin as one in `slots` did. */
+  /** The few orders whose hashes begin like one in `#slots`. */
   readonly #others = new Map<Hex, number>();
 
   get size(): number {

@@ -3,20 +3,20 @@ import type { ObservedOrder } from '@makerbook/contracts-events';
 import type { Hex, MonotonicMs } from '@makerbook/contracts-primitives';
 import type { AskedOrder, UnreadOrder, WatchedMaker } from './watched-maker.js';
 
-/** Which signatures the makers' contracts accept (EIP-1271), and which are to be asked for. Slots name the orders. */
+/** Tracks which signatures the makers' contracts accept (EIP-1271), and which to ask about. Slots name the orders. */
 export class WalletAnswers {
   readonly #unread: Map<number, UnreadOrder>;
   /** Makers with an order that no key has signed. */
   readonly #wallets = new Set<WatchedMaker>();
-  /** Those of them that are to be asked, the one that has waited longest first. */
+  /** The wallets that have to be asked. The one that has waited longest comes first. */
   readonly #unasked = new Set<WatchedMaker>();
 
-  /** @param unread the orders that are to be read: one of a wallet comes to them once that has answered */
+  /** @param unread the orders to read; a wallet's order is added once the wallet has answered */
   constructor(unread: Map<number, UnreadOrder>) {
     this.#unread = unread;
   }
 
-  /** @param unread undefined where the log has a reading of the order: then its wallet has accepted the signature */
+  /** @param unread undefined if the log has a reading of the order: then its wallet has accepted the signature */
   add(maker: WatchedMaker, order: number, signature: Hex, unread: UnreadOrder | undefined): void {
     const isAccepted = unread === undefined ? true : undefined;
     maker.walletOrders.set(order, { signature, isAccepted, told: isAccepted });
@@ -30,19 +30,19 @@ export class WalletAnswers {
     if (maker.walletOrders.size === 0) this.#wallets.delete(maker);
   }
 
-  /** A reading that counts does not say what the wallet accepts from its block on. */
+  /** Notes a reading that counts and does not say what the wallet accepts from its block on. */
   noteUnread(maker: WatchedMaker, block: number, sinceMs: number): void {
     for (const own of maker.walletOrders.values()) own.told = undefined;
     if (block > maker.walletChangedAt) this.forget(maker, block, sinceMs);
   }
 
-  /** No earlier reading counts any more: the wallet is to be asked about all orders before they are read. */
+  /** Has the wallet asked about all orders before they are read, because no earlier reading counts. */
   askAgain(maker: WatchedMaker, sinceMs: number): void {
     for (const own of maker.walletOrders.values()) own.told = undefined;
     this.forget(maker, maker.walletChangedAt, sinceMs);
   }
 
-  /** A reading that counts names the order. @returns whether the order is read by it */
+  /** Notes a reading that counts and names the order. @returns whether the order is read now */
   noteObserved(maker: WatchedMaker, order: number, { refused, noCode }: ObservedOrder, block: number): boolean {
     const own = maker.walletOrders.get(order);
     if (own === undefined) return true;
@@ -55,7 +55,7 @@ export class WalletAnswers {
     return true;
   }
 
-  /** What was answered and is not in the log does not count: another watcher may have published since. */
+  /** Drops answers that are not in the log, because another watcher may have published since. */
   takeFromLog(sinceMs: number): void {
     for (const maker of this.#wallets) {
       maker.walletChangedAt = -1;
@@ -68,7 +68,7 @@ export class WalletAnswers {
     }
   }
 
-  /** A wallet may judge signatures otherwise from this block on: it is to be asked about all of its orders. */
+  /** Has a wallet asked about all of its orders, because it may judge signatures differently from this block on. */
   forget(maker: WatchedMaker, block: number, sinceMs: number): void {
     maker.walletChangedAt = Math.max(block, maker.walletChangedAt);
     for (const [order, own] of maker.walletOrders) {
@@ -77,7 +77,10 @@ export class WalletAnswers {
     }
   }
 
-  /** What the wallet answered at a block, unless it has changed since, or the order is gone. News has it read. */
+  /**
+   * Notes a wallet's answer at a block, unless the wallet changed since or the order is gone. Has the order read if it
+   * is news.
+   */
   note({ maker, order, own }: AskedOrder, isAccepted: boolean, block: number, nowMs: MonotonicMs): void {
     if (maker.walletOrders.get(order) !== own || block < maker.walletChangedAt) return;
     const isNews = own.told === !isAccepted && !this.#unread.has(order);
@@ -103,7 +106,7 @@ export class WalletAnswers {
     return this.#unasked.size > 0;
   }
 
-  /** Some of the orders that a wallet is to be asked about, and not the wallet that was asked before the others. */
+  /** Takes some orders of the next wallet to ask. That wallet then moves behind all others. */
   takeUnasked(countMax: number): AskedOrder[] {
     const [maker] = this.#unasked;
     if (maker === undefined) return [];
@@ -116,7 +119,7 @@ export class WalletAnswers {
     });
   }
 
-  /** How many orders are to be asked about, and since when the oldest of them. */
+  /** How many orders wallets have to be asked about, and since when the oldest of them waits. */
   unasked(): { readonly orders: number; readonly sinceMs: number | undefined } {
     const waiting = [...this.#unasked].flatMap(({ unasked }) => [...unasked.values()].map(({ sinceMs }) => sinceMs));
     return {

@@ -8,20 +8,20 @@ export interface WatchedOrder {
   readonly makingToken: Address;
   readonly takingToken: Address;
   readonly expiresAtSeconds: number;
-  /** The signature that the maker's contract has to accept (EIP-1271); null where a key signed. */
+  /** The signature that the maker's contract has to accept (EIP-1271); null if a key signed. */
   readonly walletSignature: Hex | null;
 }
 
-/** An order whose wallet may come to refuse it. */
+/** An order that its wallet may later refuse. */
 export interface WalletOrder {
   readonly signature: Hex;
   /** Whether the wallet accepts the signature by its newest answer that holds; undefined until it is asked. */
   isAccepted: boolean | undefined;
-  /** The same by the newest reading in the log; undefined where that does not say. */
+  /** The same by the newest reading in the log; undefined if that does not say. */
   told: boolean | undefined;
 }
 
-/** An order of a wallet that it is asked about, by its slot. */
+/** An order that its wallet is asked about, named by its slot. */
 export interface AskedOrder {
   readonly maker: WatchedMaker;
   readonly order: number;
@@ -33,9 +33,9 @@ export interface TakingToken {
   readonly address: Address;
   /** How many watched orders take it. */
   orders: number;
-  /** Undefined until it was asked for its code. */
+  /** Undefined until the token was checked for code. */
   hasCode: boolean | undefined;
-  /** The block at which the sweep last asked; -1: it never did. */
+  /** The block at which the sweep last checked; -1: never. */
   sweptAt: number;
 }
 
@@ -52,15 +52,15 @@ export interface WatchedPair {
 /** A maker with all of its watched orders. */
 export interface WatchedMaker {
   readonly address: Address;
-  /** Their slots. */
+  /** The orders' slots. */
   readonly orders: Set<number>;
-  /** Those that no key has signed, by their slots. */
+  /** The orders that no key has signed, keyed by slot. */
   readonly walletOrders: Map<number, WalletOrder>;
-  /** Those of them that the wallet is to be asked about, the one that has waited longest first. */
+  /** The orders that the wallet has to be asked about, keyed by slot. The one that has waited longest comes first. */
   readonly unasked: Map<number, UnreadOrder>;
-  /** What the wallet answered at an earlier block does not hold. */
+  /** The wallet's answers at earlier blocks do not hold. */
   walletChangedAt: number;
-  /** By token. */
+  /** Keyed by token. */
   readonly pairs: Map<Address, WatchedPair>;
   /** The newest reading in the log; undefined before the first. */
   nonce: Hex | undefined;

@@ -34,7 +34,7 @@ type Step =
   | { readonly do: 'remove'; readonly n: number }
   | { readonly do: 'expire'; readonly now: number };
 
-/** Each time is a minute or more behind the one before: within a minute nothing expires. */
+/** Puts each time a minute or more after the one before, because nothing expires within a minute. */
 function inOrder(given: readonly Step[]): Step[] {
   let now = 0;
   return given.map((step) => {
@@ -60,7 +60,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
   { maxLength: 200 },
 );
 
-/** The same with plain objects. */
+/** The model: the watched orders in a plain map. */
 class Model {
   readonly orders = new Map<Hex, WatchedOrder>();
 
@@ -114,7 +114,7 @@ describe('the watched set', () => {
 });
 
 describe('a wallet', () => {
-  test('is a maker with an order that no key has signed, whose address may be in the bloom of a block', () => {
+  test('is a maker with an order that no key has signed, and is found by the bloom of a block', () => {
     const set = new WatchedSet();
     set.add({ ...orderOf(1, 1), walletSignature: '0x51' }, undefined);
     set.add({ ...orderOf(2, 2), walletSignature: '0x51' }, undefined);
@@ -131,14 +131,14 @@ describe('a wallet', () => {
 describe('an order of a wallet', () => {
   const wallet = (n: number, maker = 1) => ({ ...orderOf(n, maker), walletSignature: '0x51' }) as const;
   const block = (number: number) => ({ number, hash: hashOf(number), timestamp: number });
-  /** Takes the next turn, and has the wallet answer at a block. */
+  /** Asks the next wallet, and has it answer at a block. */
   const answer = (set: WatchedSet, at: number, isAccepted = true) => {
     const asked = set.wallets.takeUnasked(1);
     for (const each of asked) set.wallets.note(each, isAccepted, at, 9);
     return asked.map(({ order }) => set.orderHash(order));
   };
 
-  test('is read only once its wallet has answered, and as old as it was', () => {
+  test('is read only once its wallet has answered, and keeps its age', () => {
     const set = new WatchedSet();
     set.add(wallet(1), { ...UNREAD, sinceMs: 5 });
     expect([set.wallets.hasUnasked(), unreadIn(set)]).toEqual([true, []]);
@@ -146,7 +146,7 @@ describe('an order of a wallet', () => {
     expect([set.wallets.hasUnasked(), [...set.unread.values()]]).toEqual([false, [{ ...UNREAD, sinceMs: 5 }]]);
   });
 
-  test('is to be asked about again behind a change of its wallet, and what was asked before does not count', () => {
+  test('is asked about again after its wallet has changed, and earlier answers do not count', () => {
     const set = new WatchedSet();
     set.add(wallet(1), undefined);
     const [asked] = [...set.wallets.answered()];
@@ -158,14 +158,14 @@ describe('an order of a wallet', () => {
     expect([set.wallets.unasked(), unreadIn(set)]).toEqual([{ orders: 1, sinceMs: 3 }, []]);
     answer(set, 7);
     expect(unreadIn(set)).toEqual([hashOf(1)]);
-    // A reading before the change comes late.
+    // A reading from before the change comes late.
     set.noteObserved(reading(1, { orders: [named(1)], block: block(6) }), 9);
     expect(unreadIn(set)).toEqual([hashOf(1)]);
     set.noteObserved(reading(1, { orders: [named(1)], block: block(7) }), 9);
     expect(unreadIn(set)).toEqual([]);
   });
 
-  test('is known to another watcher by the log', () => {
+  test('gets its wallet’s answer from the log if another watcher has asked', () => {
     const set = new WatchedSet();
     set.add(wallet(1), UNREAD);
     set.noteObserved(reading(1, { orders: [{ ...named(1), refused: true }] }), 0);
@@ -175,7 +175,7 @@ describe('an order of a wallet', () => {
     expect([[...set.wallets.answered()], set.wallets.unasked()]).toEqual([[], { orders: 1, sinceMs: 4 }]);
   });
 
-  test('is read anew where its wallet says something else than the log, and not where it says the same', () => {
+  test('is read again if its wallet’s answer differs from the log, and not if it is the same', () => {
     const set = new WatchedSet();
     set.add(wallet(1), undefined);
     const [asked] = [...set.wallets.answered()];
@@ -184,13 +184,13 @@ describe('an order of a wallet', () => {
     expect(unreadIn(set)).toEqual([]);
     set.wallets.note(asked, false, 1, 9);
     expect([...set.unread.values()]).toEqual([{ ...UNREAD, sinceMs: 9 }]);
-    // What its wallet says is no news of an order that waits for something else.
+    // A wallet's answer is no news for an order that waits for something else.
     set.noteObserved(reading(1, { orders: [{ ...named(1), refused: true, noCode: true }] }), 0);
     set.wallets.note(asked, false, 1, 9);
     expect(unreadIn(set)).toEqual([]);
   });
 
-  test('is to a watcher that takes over what the log says, whatever it knew before', () => {
+  test('has the state from the log after a take-over, whatever the watcher knew before', () => {
     const set = new WatchedSet();
     for (const n of [1, 2]) set.add(wallet(n), undefined);
     const maker = set.findMaker(accountOf(1));
@@ -204,7 +204,7 @@ describe('an order of a wallet', () => {
     expect([[...set.wallets.answered()], set.wallets.unasked().orders]).toEqual([[], 2]);
   });
 
-  test('is to be asked about again behind a quarantine: what was known of it before does not count', () => {
+  test('is asked about again after a quarantine: earlier answers do not count', () => {
     const set = new WatchedSet();
     set.add(wallet(1), undefined);
     set.add(orderOf(2, 1), undefined);
@@ -226,7 +226,7 @@ describe('an order of a wallet', () => {
   });
 });
 
-test('a token is shared once ten makers sell it, and until one of them does not', () => {
+test('a token is shared while at least ten makers sell it', () => {
   const set = new WatchedSet();
   for (let n = 1; n <= 10; n += 1) {
     expect(set.isShared(accountOf(101))).toBe(false);
@@ -240,7 +240,7 @@ test('a token is shared once ten makers sell it, and until one of them does not'
   expect(set.isShared(accountOf(101))).toBe(false);
 });
 
-test('orders that take a token are read again when it has code, and none that has left', () => {
+test('orders that take a token are read again once it has code, except those that have left', () => {
   const set = new WatchedSet();
   for (const n of [1, 2, 3]) set.add(orderOf(n, 1, n === 3 ? 2 : 1), undefined);
   const [token] = set.takingTokens();
@@ -248,20 +248,20 @@ test('orders that take a token are read again when it has code, and none that ha
   set.remove(hashOf(1));
   set.markTaking(token, UNREAD);
   expect(unreadIn(set)).toEqual([hashOf(2)]);
-  // What was read before it had code comes late.
+  // A reading from before the token had code comes late.
   token.hasCode = true;
   set.noteObserved(reading(1, { orders: [{ ...named(2), refused: true, noCode: true }] }), 0);
   expect(unreadIn(set)).toEqual([hashOf(2)]);
   set.noteObserved(reading(1, { orders: [named(2)] }), 0);
   expect(unreadIn(set)).toEqual([]);
-  // Another watcher did not know yet that it has code.
+  // Another watcher did not know yet that the token has code.
   set.noteObserved(reading(1, { orders: [{ ...named(2), refused: true, noCode: true }] }), 0);
   expect(unreadIn(set)).toEqual([hashOf(2)]);
   set.remove(hashOf(2));
   expect([...set.takingTokens()].map(({ address }) => address)).toEqual([accountOf(202)]);
 });
 
-test('a watcher that takes over asks again for the code that it had found, for it may go on from an older block', () => {
+test('a watcher that takes over asks again for known code, because it may start at an older block', () => {
   const set = new WatchedSet();
   for (const n of [1, 2]) set.add(orderOf(n, 1, n), undefined);
   const [found, lacking] = set.takingTokens();
@@ -275,7 +275,7 @@ test('a watcher that takes over asks again for the code that it had found, for i
 });
 
 describe('an order', () => {
-  test('is unread until a reading names it, or where it came as one that is read', () => {
+  test('is unread until a reading names it, unless it came as already read', () => {
     const set = new WatchedSet();
     set.add(orderOf(1), UNREAD);
     set.add(orderOf(2), undefined);
@@ -285,7 +285,7 @@ describe('an order', () => {
     expect(unreadIn(set)).toEqual([hashOf(3)]);
   });
 
-  test('leaves within a minute of its expiry, and not before', () => {
+  test('leaves within a minute after its expiry, and not before', () => {
     const set = new WatchedSet();
     set.expire(1000);
     set.add(orderOf(1, 1, 1, 1030), undefined);
@@ -315,7 +315,7 @@ describe('a reading', () => {
     expect(set.isNews(reading(1, given))).toBe(isNews);
   });
 
-  test('of funds that were put off is news once, and so are the values after it', () => {
+  test('of funds that were put off is news once, and so are the values that follow', () => {
     const set = new WatchedSet();
     set.add(orderOf(1), undefined);
     const unread = [{ token: accountOf(101), balance: '0x0', allowance: '0x0', unread: true }] as const;
@@ -339,7 +339,7 @@ describe('a reading', () => {
   });
 });
 
-test('an order of rows that a failover has lost has the offset at which the log gives it', async () => {
+test('an order that a failover has lost from the rows gets its offset from the log', async () => {
   const set = new WatchedSet();
   set.add(orderOf(1));
   set.add(orderOf(1), UNREAD, 7n);
@@ -348,7 +348,7 @@ test('an order of rows that a failover has lost has the offset at which the log 
   expect([1, 2].map((n) => set.findOrder(hashOf(n)) >= 0)).toEqual([true, false]);
 });
 
-test('orders are dropped a few at a time, and others come and go meanwhile', async () => {
+test('orders are dropped in steps, and others may leave in between', async () => {
   const set = new WatchedSet();
   for (let n = 0; n < 25_000; n += 1) set.add(orderOf(n));
   let pauses = 0;
@@ -356,7 +356,7 @@ test('orders are dropped a few at a time, and others come and go meanwhile', asy
     (order) => order % 2 === 0,
     async () => {
       pauses += 1;
-      // The order that is looked at next.
+      // Remove the order that is looked at next.
       set.remove(hashOf(10_000 * pauses - 1));
     },
   );

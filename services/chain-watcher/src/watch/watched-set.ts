@@ -13,7 +13,7 @@ import {
 } from './watched-maker.js';
 
 const unproven = { orders: 0, hasCode: undefined, sweptAt: -1 };
-/** A token is shared if so many makers sell it. */
+/** A token is shared if this many makers sell it. */
 const SHARING_MAKERS = 10;
 /** Expired orders are dropped this often; until then they are watched without harm. */
 const EXPIRY_PAUSE_SECONDS = 60;
@@ -23,14 +23,14 @@ const RETAINED_AT_ONCE = 10_000;
 /**
  * The watched orders, makers and pairs (maker, making token). It is a map, not a fold: an order enters with
  * `OrderSubmitted`, and leaves with its maker's cancellation, the feed's tombstone, a reading that finds it cancelled,
- * its expiry, or the rows (`forgetEnded`). So it has too much for a while, and never too little. Slots, small integers
- * that are used again, name orders: a million of them cost some 160 MB.
+ * its expiry, or the rows (`forgetEnded`). So it may have too much for a while, but never too little. Slots (small,
+ * reused integers) name orders. A million orders cost about 160 MB.
  */
 export class WatchedSet {
-  /** Orders that are to be read, by their slots, the one that has waited longest first. */
+  /** Orders to read, keyed by slot. The one that has waited longest comes first. */
   readonly unread = new Map<number, UnreadOrder>();
   readonly wallets = new WalletAnswers(this.unread);
-  /** Makers whose fills are told, of orders that are not watched too. */
+  /** Makers whose fills are published, even those of unwatched orders. */
   readonly #known = new Set<Address>();
   readonly #orders = new OrderIndex();
   readonly #pairByOrder: WatchedPair[] = [];
@@ -38,21 +38,21 @@ export class WatchedSet {
   readonly #taking = new Map<Address, TakingToken>();
   /** How many makers sell each token. */
   readonly #sellers = new Map<Address, number>();
-  /** Pairs whose reading was put off by the log, and since when; the one that is to be read next comes first. */
+  /** Pairs that the log holds as put off, and since when. The one to read next comes first. */
   readonly putOff = new Map<WatchedPair, number>();
   readonly #expiresAt: number[] = [];
-  /** The offset of each order in the log; -1 where it comes from the rows. */
+  /** The offset of each order in the log; -1 if it comes from the rows. */
   readonly #offsets: number[] = [];
   readonly #makersByAddress = new Map<Address, WatchedMaker>();
   #pairs = 0;
   #expiryLookedAtSeconds = Number.NEGATIVE_INFINITY;
 
-  /** Adds the order unless it is there. @param offset its place in the log, where it is not from the rows */
+  /** Adds the order unless it is there. @param offset its place in the log; undefined from the rows */
   add(added: WatchedOrder, unread?: UnreadOrder, offset?: bigint): void {
     const { orderHash, maker: address, makingToken, takingToken, expiresAtSeconds, walletSignature } = added;
     const known = this.findOrder(orderHash);
     if (known >= 0) {
-      // Rows that were read before a failover may be of facts that are folded again.
+      // Rows that were read before a failover may stem from facts that are folded again.
       if (offset !== undefined) this.#offsets[known] = Number(offset);
       return;
     }
@@ -75,7 +75,7 @@ export class WatchedSet {
     else if (unread !== undefined) this.unread.set(order, unread);
   }
 
-  /** Has the fills of these makers told. */
+  /** Has the fills of these makers published. */
   know(makers: Iterable<Address>): void {
     for (const maker of makers) this.#known.add(maker);
   }
@@ -85,7 +85,7 @@ export class WatchedSet {
     return this.#known.has(addressIn(account));
   }
 
-  /** No earlier reading of a maker counts any more: has all of its orders read again. */
+  /** Has all orders of a maker read again, because no earlier reading counts. */
   markUnread(address: Address, unread: UnreadOrder): void {
     const maker = this.findMaker(address);
     if (maker === undefined) return;
@@ -93,25 +93,25 @@ export class WatchedSet {
     for (const order of maker.orders) this.#markOrder(order, unread);
   }
 
-  /** Has the orders read again that take a token. */
+  /** Has the orders that take a token read again. */
   markTaking(token: TakingToken, unread: UnreadOrder): void {
     for (const [order, taking] of this.#takingByOrder.entries()) {
       if (taking === token && this.#expiresAt[order] !== Number.POSITIVE_INFINITY) this.#markOrder(order, unread);
     }
   }
 
-  /** One that its wallet is to be asked about is read once that has answered. */
+  /** Has an order read again. If its wallet has to be asked, the order is read after the answer. */
   #markOrder(order: number, unread: UnreadOrder): void {
     if (!this.pairOf(order).maker.unasked.has(order)) this.unread.set(order, unread);
   }
 
-  /** @param by only an order of this maker is removed; undefined: whosever it is */
+  /** @param by removes only an order of this maker; undefined: of any maker */
   remove(orderHash: Hex, by?: Address): void {
     const order = this.findOrder(orderHash);
     if (order >= 0 && (by === undefined || this.pairOf(order).maker.address === by)) this.#drop(order);
   }
 
-  /** Removes what has expired. All orders are looked at, so it does nothing within a minute of the last time. */
+  /** Removes expired orders. It looks at all orders, so it does nothing within a minute of the last time. */
   expire(nowSeconds: number): void {
     if (nowSeconds < this.#expiryLookedAtSeconds + EXPIRY_PAUSE_SECONDS) return;
     this.#expiryLookedAtSeconds = nowSeconds;
@@ -119,8 +119,8 @@ export class WatchedSet {
   }
 
   /**
-   * Drops the orders that are not to stay, by slot, maker and offset: undefined of one from the rows. A million take
-   * seconds, so it pauses now and then. An order that is added meanwhile may be asked about or not.
+   * Drops the orders for which `stays` is false. The offset is undefined for an order from the rows. A million orders
+   * take seconds, so it pauses now and then. It may or may not look at an order that is added meanwhile.
    */
   async retain(
     stays: (order: number, maker: Address, offset: bigint | undefined) => boolean,
@@ -135,8 +135,8 @@ export class WatchedSet {
   }
 
   /**
-   * A reading that counts is in the log: its orders are read, its values are the newest that the log holds. What was
-   * read before a wallet has changed, or before a token had code, is to be read again.
+   * Notes a reading that counts: its orders are read, and its values are the newest in the log. An order that was read
+   * before its wallet changed, or before its token had code, has to be read again.
    */
   noteObserved(
     { maker: address, block, nonce, funds, orders, signaturesUnread }: MakerObserved,
@@ -172,8 +172,8 @@ export class WatchedSet {
   }
 
   /**
-   * What this watcher knew of wallets and of code, and has not published, does not count: another one may have
-   * published since, and the block to go on from may be older.
+   * Drops what this watcher knew of wallets and of code and has not published. Another watcher may have published
+   * since, and the block to continue from may be older.
    */
   takeAnswersFromLog(sinceMs: number): void {
     for (const token of this.takingTokens()) {
@@ -201,7 +201,7 @@ export class WatchedSet {
     return this.findPair(token, maker)?.funds?.unread === true;
   }
 
-  /** These wait behind all others whose reading was put off. */
+  /** Moves these pairs behind all others that were put off. */
   waitAgain(pairs: readonly WatchedPair[]): void {
     for (const pair of pairs) {
       const sinceMs = this.putOff.get(pair);
@@ -210,7 +210,7 @@ export class WatchedSet {
     }
   }
 
-  /** True if so many makers sell the token that its reading is no cost of one of them. */
+  /** True if so many makers sell the token that none of them pays for its reading. */
   isShared(token: Address): boolean {
     return (this.#sellers.get(token) ?? 0) >= SHARING_MAKERS;
   }

@@ -41,12 +41,12 @@ test('each module that the page loads is served, and nothing else', async () => 
   };
   const loaded = [...page.matchAll(/(?:src|rel="stylesheet" href)="([^"]+)"/g)].map(([, path = '']) => path);
   for (const path of loaded) await follow(path);
-  // The module of types is empty.
+  // `state.js` has only types, so no module loads it.
   const rest = ['/console', ...unseen, '/console/lib/console/state.js'].sort();
   expect([...pathOf.keys()].filter((path) => !seen.has(path)).sort()).toEqual(rest);
 });
 
-test('a script of CommonJS is served as a module that works', async () => {
+test('a CommonJS script is served as a working module', async () => {
   const text = await textOf('/console/b-tree.js');
   const { default: module } = await import(`data:text/javascript,${encodeURIComponent(text)}`);
   expect(
@@ -60,7 +60,7 @@ test('a script of CommonJS is served as a module that works', async () => {
   ]);
 });
 
-test('nothing inline runs but the import map, and nothing comes from elsewhere', async () => {
+test('the page runs nothing inline but the import map, and loads nothing from elsewhere', async () => {
   const { headers } = await answerOf('/console');
   const policy = headers?.['Content-Security-Policy'] ?? '';
   expect(policy).toMatch(/^default-src 'none'; /);
@@ -70,7 +70,7 @@ test('nothing inline runs but the import map, and nothing comes from elsewhere',
   expect(await textOf('/console/style.css')).not.toMatch(/url\(|@import/);
 });
 
-test('what it tells is for readers of the book alone, and the state is made once for all of them', async () => {
+test('only readers of the book may read the console, and its state is made once for all of them', async () => {
   const state = () => pathOf.get('/console/state')?.handle(request);
   expect(await state()).toBe(await state());
   const refuse = () => ({ code: 'unauthorized', detail: 'no key' }) as const;
@@ -79,7 +79,7 @@ test('what it tells is for readers of the book alone, and the state is made once
   expect(refusing).toHaveLength(unseen.length);
 });
 
-test('query is asked for an order, or for those of a maker with a salt, and where it does not answer that is said', async () => {
+test('query is asked for an order or a maker’s orders with a salt, and its silence is reported', async () => {
   const server = createServer((asked, response) => response.end(JSON.stringify({ asked: asked.url })));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -104,6 +104,6 @@ test('query is asked for an order, or for those of a maker with a salt, and wher
   await new Promise((resolve) => server.close(resolve));
   expect(await ask(hash)).toMatchObject({
     code: 'unavailable',
-    detail: 'query does not answer, or is not among CONSOLE_METRICS',
+    detail: 'query does not answer, or CONSOLE_METRICS does not name it',
   });
 });

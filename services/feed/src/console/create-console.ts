@@ -28,9 +28,9 @@ type Settings = Pick<FeedSettings, 'CONSOLE_METRICS' | 'CONSOLE_LINKS' | 'TOKENS
 const PATH = '/console';
 const STATE_AGE_MS_MAX = 2_000;
 const ANSWER_MS_MAX = 5_000;
-/** The pattern of the ids of each thing that query is asked about. A maker and a salt name its orders with it. */
+/** The patterns of ids that query may be asked about. A maker with a salt stands for its orders with this salt. */
 const told = { orders: /^0x[0-9a-f]{64}$/, makers: /^0x[0-9a-f]{40}(:0x[0-9a-f]{1,64})?$/ };
-/** Rates and durations are those of the last minute at most, and of half of it at least. */
+/** Rates and durations cover the last half minute at least, and the last minute at most. */
 const HALF_MS = 30_000;
 
 const { resolve } = createRequire(import.meta.url);
@@ -41,7 +41,7 @@ const read = (path: string) => readFileSync(path, 'utf8');
 const primitives = '@makerbook/contracts-primitives';
 const ofBook = ['choose-orders', 'quote-orders', 'rank-orders', 'read-fills', 'read-over-http', 'read-recording'];
 const ofLit = ['lit-html.js', 'directive.js', 'directive-helpers.js', 'directives/repeat.js'];
-/** What the page loads. */
+/** The modules that the page loads. */
 const modules: readonly Modules[] = [
   ['console', own('dist/console/browser')],
   ['@makerbook/book/browser', beside('@makerbook/book'), ['browser', ...ofBook].map((name) => `${name}.js`)],
@@ -53,10 +53,10 @@ const noCache = { 'Cache-Control': 'no-cache' };
 const noStore = { 'Cache-Control': 'no-store' };
 
 /**
- * The console: the page with all that it loads, and what it asks for: the state of the processes, which are asked every
- * two seconds at most, however many pages are open, and what query tells operators of an order and of a maker.
- * @param refuse refuses who may not read the book: the state and what query tells is for the others alone
- * @throws where a file is missing from the build
+ * The routes of the console: the page with all that it loads, the state of the processes, and what query tells
+ * operators about an order or a maker. Processes are asked at most every two seconds, however many pages are open.
+ * @param refuse refuses clients that may not read the book: they get neither the state nor what query tells
+ * @throws if a file is missing from the build
  */
 export function createConsole(
   settings: Settings,
@@ -66,7 +66,7 @@ export function createConsole(
   const { imports, documents: loaded } = serveModules(PATH, modules, noCache);
   const importMap = JSON.stringify({ imports: { ...imports, 'sorted-btree': `${PATH}/b-tree.js` } });
   const html = read(own('assets/console.html')).replace('{}', importMap);
-  // A module of CommonJS that needs no other. Express takes the + of its name for a pattern.
+  // This CommonJS module needs no other. Its own name has a +, which Express would take for a pattern.
   const commonJs = `const module = { exports: {} }, { exports } = module;\n${read(resolve('sorted-btree'))}`;
   const styles = pageStyles() + [beside('uplot', 'uPlot.min.css'), own('assets/console.css')].map(read).join('');
   const documents = [
@@ -89,18 +89,18 @@ export function createConsole(
         if (pattern.test(id)) return askQuery(`${query}/${kind}/${id}`);
         return {
           code: 'invalid_request',
-          detail: `what stands behind ${PATH}/${kind}/ is none of their ids, in lowercase`,
+          detail: `what follows ${PATH}/${kind}/ must be one of their ids, in lowercase`,
         };
       }),
     ),
   ];
 }
 
-/** What query tells operators. */
+/** Asks query what it tells operators. */
 async function askQuery(url: string): Promise<Reply> {
   const asked = fetch(url, { signal: AbortSignal.timeout(ANSWER_MS_MAX) });
   const read = asked.then((answer) => answer.json() as Promise<object>);
-  const told = await read.catch(() => unavailable('query does not answer, or is not among CONSOLE_METRICS'));
+  const told = await read.catch(() => unavailable('query does not answer, or CONSOLE_METRICS does not name it'));
   return isRefusal(told) ? { code: told.code, detail: told.detail } : okJson(JSON.stringify(told), noStore);
 }
 

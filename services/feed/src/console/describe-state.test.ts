@@ -24,7 +24,7 @@ const watcher = (name: string, isHolder: 0 | 1) =>
   told(name, `chain_watcher_holders ${isHolder}\nchain_watcher_lag_seconds 1`);
 const well = [ingress(0, [0, 0, 0]), projector(3, 1), watcher('chain-watcher', 1), watcher('chain-watcher-2', 0)];
 
-test('samples are read with their labels, and comments are not', () => {
+test('samples are read with their labels, and comments are skipped', () => {
   const text = '# HELP x y\n# TYPE x counter\nx{a="1",b="q\\"\\\\}"} 5 1700000000\ny 0.5\nz +Inf\n\n';
   expect([...parseMetrics('p', text).values()].flat()).toEqual([
     { name: 'x', labels: { a: '1', b: 'q"\\}', process: 'p' }, value: 5 },
@@ -40,16 +40,16 @@ const unwellOf = (all: readonly Told[]) => {
 const tableOf = ({ tables }: ReturnType<typeof describeState>, wanted: string) =>
   tables.find(([title]) => title === wanted)?.[2];
 
-test('rates and durations are those between two readings', () => {
+test('rates and durations are computed between two readings, even after a restart', () => {
   const first = { atMs: 0, told: [ingress(100, [50, 60, 60])] };
   const state = describeState(first, { atMs: 10_000, told: [ingress(150, [50, 70, 70])] }, 5);
   expect(state.facts).toContainEqual(['Orders in', '5.0 /s']);
   expect(tableOf(state, 'Durations')).toContainEqual(['DELETE → tombstone', '10', '550 ms', '991 ms']);
-  const anew = describeState(first, { atMs: 10_000, told: [ingress(20, [1, 1, 1])] }, 5);
-  expect(anew.facts).toContainEqual(['Orders in', '2.0 /s']);
+  const restarted = describeState(first, { atMs: 10_000, told: [ingress(20, [1, 1, 1])] }, 5);
+  expect(restarted.facts).toContainEqual(['Orders in', '2.0 /s']);
 });
 
-test('each partition has its owner and lag, each watcher its role, each part who uses it', () => {
+test('the state shows the owner and lag of each partition, the role of each watcher, and each check', () => {
   const reading = { atMs: 0, told: well };
   const state = describeState(reading, reading, 5);
   expect(state.owners).toEqual({ 0: ['projector', 3] });
@@ -62,9 +62,9 @@ test('each partition has its owner and lag, each watcher its role, each part who
 });
 
 test.each<[string, readonly Told[], string]>([
-  ['a process that is away', [{ ...projector(0, 1), checks: { process: 'does not answer' } }], 'ProjectorDown'],
+  ['a process that is down', [{ ...projector(0, 1), checks: { process: 'does not answer' } }], 'ProjectorDown'],
   ['a check that fails', [told('query', '', { redis: 'does not answer' })], 'RedisAway'],
-  ['a standby that is away', [{ ...watcher('chain-watcher-2', 0), checks: { process: 'away' } }], 'ChainWatcherDown'],
+  ['a standby that is down', [{ ...watcher('chain-watcher-2', 0), checks: { process: 'away' } }], 'ChainWatcherDown'],
   ['two holders', [watcher('chain-watcher', 1), watcher('chain-watcher-2', 1)], 'NotOneHolder'],
   ['no holder', [watcher('chain-watcher', 0)], 'NotOneHolder'],
   ['no owner', [told('projector', '')], 'PartitionsUnowned'],
@@ -75,11 +75,11 @@ test.each<[string, readonly Told[], string]>([
     'MakersQuarantined',
   ],
   ['parked messages', [told('x', 'projector_parked_messages_total 1')], 'MessagesParked'],
-])('%s is not well, with the section of the runbook', (_, all, alert) => {
+])('%s is shown as not well, with its section of the runbook', (_, all, alert) => {
   expect(unwellOf(all)).toContain(alert);
 });
 
-test('a figure that no process tells is not shown as well', () => {
+test('a figure that no process reports is not shown', () => {
   const away = { ...projector(0, 1), checks: { process: 'does not answer' }, samples: new Map() };
   const reading = { atMs: 0, told: [away] };
   const shown = describeState(reading, reading, 5).checks.map(({ alert }) => alert);
@@ -87,7 +87,7 @@ test('a figure that no process tells is not shown as well', () => {
   expect(shown).not.toContain('FeedStale');
 });
 
-test('a process is asked for its metrics and checks; one that does not answer is away', async () => {
+test('a process is asked for its metrics and checks; one that does not answer is down', async () => {
   const server = createServer((request, response) =>
     response.end(request.url === '/readyz' ? '{"status":"ok","checks":{"kafka":"ok"}}' : 'x 1\n'),
   );

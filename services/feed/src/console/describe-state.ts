@@ -2,7 +2,7 @@ import { judgeProcesses, type Labels, type Sums, sum, sumBy, type Told } from '@
 import type { ConsoleState } from './browser/state.js';
 import { tellSeconds } from './browser/tell-amounts.js';
 
-/** All processes at one time. */
+/** What all processes told at one time. */
 export interface Reading {
   readonly atMs: number;
   readonly told: readonly Told[];
@@ -11,7 +11,7 @@ export interface Reading {
 const STEP = 'ingress_step_duration_seconds';
 const LAG = 'projector_lag_messages';
 
-/** What takes the time: its name, its histogram, and the labels that count. */
+/** The durations to show: name, histogram, and the labels that count. */
 const durations: readonly (readonly [name: string, metric: string, labels: Labels])[] = [
   ['POST: verify the signature', STEP, { step: 'verify' }],
   ['POST: decide in Postgres', STEP, { step: 'decide' }],
@@ -24,7 +24,7 @@ const durations: readonly (readonly [name: string, metric: string, labels: Label
   ['DELETE → tombstone', 'projector_feed_delay_seconds', { type: 'OrderCancelled' }],
 ];
 
-/** What the page shows of the processes. Rates and durations are those between the two readings. */
+/** What the page shows about the processes. Rates and durations are those between the two readings. */
 export function describeState(
   first: Reading,
   { atMs, told }: Reading,
@@ -88,13 +88,13 @@ export function describeState(
   };
 }
 
-/** A process that was started anew counts from zero. */
+/** A process that was restarted counts from zero. */
 function growthOf(now: Sums, before: Sums): Sums {
   const growth = (count: number, then = 0) => (count < then ? count : count - then);
   return new Map([...now].map(([key, count]) => [key, growth(count, before.get(key))]));
 }
 
-/** A share of the durations lies below this, in seconds, if there are any. @param buckets counts up to each bound */
+/** This share of the durations lies below the result, in seconds. @param buckets counts up to each bound */
 function quantileOf(share: number, buckets: Sums): number | undefined {
   const counts = [...buckets].map(([le, count]) => [Number(le.replace('+Inf', 'Infinity')), count] as const);
   counts.sort(([one], [other]) => one - other);

@@ -17,7 +17,7 @@ const when = { nowSeconds: 103, staleSecondsMax: 5 };
 const shown = (book: FoldedBook, at = when) => ({ book, tokens, when: () => at });
 const market = { base: eth, quote: usd };
 
-/** Sells for USD, or buys with it, in whole ETH at a price. */
+/** An order that sells or buys whole ETH for USD at a price. */
 function order(hash: string, maker: typeof alice | typeof bob, what: string, units: number, price: number, more = {}) {
   const [inEth, inUsd] = [
     { token: eth, amount: hex(units * 1e4) },
@@ -39,7 +39,7 @@ function order(hash: string, maker: typeof alice | typeof bob, what: string, uni
     } as Partial<BookEntry>);
 }
 
-/** Two makers in two partitions, both with clocks of now. */
+/** Two makers in two partitions, both with current clocks. */
 function open() {
   const book = new FoldedBook();
   const orders = {
@@ -52,13 +52,13 @@ function open() {
   return { book, orders };
 }
 
-test('a pair has its best prices both ways, in the token with fewer decimals', () => {
+test('a pair has its best bid and ask, in the token with fewer decimals', () => {
   const { book } = open();
   const expected = { ...market, key: keyOf(market), orders: 3, stale: 0, makers: 2, bid: 2_900, ask: 3_000 };
   expect(listMarkets(shown(book))).toEqual([expected]);
 });
 
-test('the depth adds amounts up from the best price on, within what the makers hold together', () => {
+test('the depth adds up amounts from the best price on, within what each maker holds', () => {
   const { book, orders } = open();
   expect(depthOf(shown(book), market)).toEqual({
     asks: [
@@ -74,7 +74,7 @@ test('the depth adds amounts up from the best price on, within what the makers h
   ]);
 });
 
-test('of two bids the higher is first, of two asks the lower', () => {
+test('the highest bid and the lowest ask come first', () => {
   const { book } = open();
   book.apply(order('04', alice, 'buys', 1, 2_950)(50), 0);
   book.apply(order('05', alice, 'buys', 1, 2_850)(51), 0);
@@ -88,7 +88,7 @@ test('of two bids the higher is first, of two asks the lower', () => {
   expect(listMarkets(shown(book))).toMatchObject([{ bid: 2_950, ask: 3_000 }]);
 });
 
-test('a partition without a clock for 5 s is out of the depth, and its orders are marked', () => {
+test('a partition without a clock for 5 s is left out of the depth, and its orders are stale', () => {
   const { book } = open();
   book.apply(clockRecord(104, { offset: 30, partition: 0 }, 104), 0);
   const later = { ...when, nowSeconds: 106 };
@@ -98,7 +98,7 @@ test('a partition without a clock for 5 s is out of the depth, and its orders ar
   expect(depthOf(shown(book, later), market)).toEqual({ bids: [], asks: [{ price: 3_000, size: 2, amount: 2 }] });
 });
 
-test('a fill shrinks the share that is left, and a tombstone takes the order out', () => {
+test('a fill shrinks the share that is left, and a tombstone removes the order', () => {
   const { book, orders } = open();
   book.apply(orders.near(40, { remainingMakingAmount: hex(5e3), causes: ['FILLED'] }), 7_000);
   const entry = book.entries.get(hashOf('01'));
@@ -107,7 +107,7 @@ test('a fill shrinks the share that is left, and a tombstone takes the order out
   expect(listMarkets(shown(book))).toMatchObject([{ orders: 2, ask: 3_100 }]);
 });
 
-test('an order tells when a record of each of its facts was seen, once the snapshot is read', () => {
+test('the first record of each fact gets a time, once the snapshot is read', () => {
   const { book, orders } = open();
   book.isLive = true;
   book.apply(orders.near(40, { remainingMakingAmount: hex(5e3), causes: ['FILLED'] }), 7_000);

@@ -15,13 +15,13 @@ const wrongOf = (silentMs: number, clocks: readonly number[]) => {
   return { wrong: checks.flatMap(({ isWell, what }) => (isWell ? [] : [what])), of: checks.length };
 };
 
-test('all is well while the state is told and each partition is fresh', () => {
+test('all is well while the state is recent and each partition is fresh', () => {
   expect(wrongOf(2_000, [100, 101])).toEqual({ wrong: [], of: 3 });
 });
 
-test('nothing that was told is called well once the state is told no more', () => {
+test('checks of an old state are not shown, and its age is reported', () => {
   const wrong = [
-    expect.stringMatching(/^feed: has told this page no state for 60.\d s$/),
+    expect.stringMatching(/^feed: has sent this page no state for 60.\d s$/),
     'Stale partitions of the book: 1 of 2',
   ];
   expect(wrongOf(60_000, [100, 1])).toEqual({ wrong, of: 2 });

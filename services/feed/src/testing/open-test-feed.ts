@@ -18,7 +18,7 @@ const LOG = '5e1fc0de';
 
 export type TestFeed = Awaited<ReturnType<typeof openTestFeed>>;
 
-/** A topic of its own, with what a projector publishes, and as many processes of the service as a test starts. */
+/** Opens a topic of its own, a projector that publishes there, and the processes that a test starts. */
 export async function openTestFeed() {
   const prefix = `feed-${randomBytes(5).toString('hex')}.`;
   const { kafkaBrokers } = testParts();
@@ -75,7 +75,7 @@ function describeProjector(publish: (records: readonly KafkaRecord[]) => Promise
 
   const projector = {
     publish,
-    /** An order, or another state of it. */
+    /** A new order, or another state of a known one. */
     put(partition: number, orderHash: Hex, remaining: Hex = '0xa'): KafkaRecord {
       open[partition]?.set(orderHash, { orderHash, remainingMakingAmount: remaining, status: 'ACTIVE' });
       const amounts = {
@@ -102,7 +102,7 @@ function describeProjector(publish: (records: readonly KafkaRecord[]) => Promise
         return clockRecord(block, next(partition), Math.floor(Date.now() / 1000), hash.digest, LOG);
       });
     },
-    /** Something happens to some order, by a number from 0 to 1. */
+    /** Something happens to some order. `chance` draws numbers from 0 to 1. */
     act(chance: () => number): KafkaRecord {
       const partition = Math.floor(chance() * partitions);
       const known = [...(open[partition]?.keys() ?? [])];

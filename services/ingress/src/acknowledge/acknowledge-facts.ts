@@ -11,9 +11,9 @@ export type AcknowledgingParts = Pick<
 >;
 
 /**
- * The headers of an answer to facts that the log has acknowledged: their position, `<partition>:<offset>` of the last
- * one of each partition, and what the request prefers: a receipt, and to wait until the facts are in the router's feed,
- * or seen by routers.
+ * Returns the headers of an answer to facts that the log has acknowledged: their position, `<partition>:<offset>` of
+ * the last fact of each partition, and a receipt if the request prefers one. If the request prefers to wait, waits
+ * until the facts are in the router's feed, or until routers have seen them.
  * @param mayWait whether the request may wait
  */
 export async function acknowledge(
@@ -37,21 +37,21 @@ export async function acknowledge(
 }
 
 interface Waited {
-  /** The preference that was applied; undefined where there was none, or the time was not enough. */
+  /** The preference that was applied. Undefined if there was none, or the time was too short. */
   readonly waited: string | undefined;
-  /** The routers that have not said that they have seen the facts, where they were waited for. */
+  /** The routers that were waited for and have not said that they have seen the facts. */
   readonly unseenBy: readonly string[];
 }
 
-/** The share of the places for requests in which requests may wait. */
+/** The share of concurrent requests that may wait. */
 const WAITING_SHARE = 0.25;
 
 const notWaited: Waited = { waited: undefined, unseenBy: [] };
 
 /**
- * Rows are never ahead of the feed: where the rows have passed the cancellations, routers have the tombstones. By then
- * they also tell whether the book ever had the orders: if it had none, there is nothing for routers to see.
- * @param cancelled the orders, where the facts name them
+ * Rows are never ahead of the feed. So once the rows have passed the cancellations, the feed has the tombstones. The
+ * rows then also tell whether the book ever had the orders. If it had none, there is nothing for routers to see.
+ * @param cancelled the orders, if the facts name them
  */
 async function awaitFeed(
   parts: AcknowledgingParts,
@@ -61,7 +61,7 @@ async function awaitFeed(
 ): Promise<Waited> {
   const { settings, waits } = parts;
   const wait = parseWait(prefer, settings.CANCEL_WAIT_SECONDS_MAX);
-  // Those that wait leave the other places to requests that do not: one router that is away must not stop all makers.
+  // Waiting requests leave places to others: one router that is down must not stop all makers.
   if (wait.seconds === 0 || waits.underWay >= settings.CONCURRENT_REQUESTS_MAX * WAITING_SHARE) return notWaited;
   waits.underWay += 1;
   try {

@@ -7,7 +7,7 @@ import { followAcks } from './follow-acks.js';
 const topic = 'acks';
 const fact = { partition: 1, offset: 7n };
 
-/** Two routers, two partitions, and a clock that waiting moves. What is behind an ack is done at `then`. */
+/** Two routers, two partitions, and a clock that a pause moves. Each pause also runs the next of `plans`. */
 function open() {
   const clock = { nowMs: 0 };
   const log = new LogInMemory({ partitions: 2 });
@@ -43,8 +43,7 @@ test('a fact is seen once every registered router has acknowledged a later posit
   acknowledge('slow', 1, 9);
   const acks = follow();
   await settled();
-  // What was acknowledged before does not count, and neither do other partitions, other routers and the position
-  // itself.
+  // Earlier acknowledgements do not count, and neither do other partitions, other routers and the position itself.
   acknowledge('swift', 0, 9);
   acknowledge('stranger', 1, 9);
   acknowledge('swift', 1, 7);
@@ -65,14 +64,14 @@ test('a fact is seen once every registered router has acknowledged a later posit
   expect(await acks.awaitSeen([fact, { partition: 0, offset: 3n }], 0)).toEqual(['slow']);
 });
 
-test('the age of a router is that of the partition that it has not acknowledged for longest', async () => {
+test('the age of a router is that of the partition that it has left unacknowledged for longest', async () => {
   const { clock, log, acknowledge, settled, follow } = open();
   const acks = follow();
   await settled();
   clock.nowMs = 5_000;
   for (const partition of [0, 1]) acknowledge('swift', partition, 1);
   acknowledge('slow', 0, 1);
-  // It concerns nobody.
+  // A message that cannot be read concerns no router.
   log.store([{ topic, partition: 1, key: '', value: Buffer.from('{'), headers: {} }]);
   await settled();
   clock.nowMs = 6_000;

@@ -9,9 +9,9 @@ export interface FollowAcksOptions {
   readonly monotonicMs: () => MonotonicMs;
   readonly pause: (ms: number) => Promise<void>;
   readonly topic: string;
-  /** How many the log has. */
+  /** How many partitions the log has. */
   readonly partitions: number;
-  /** The routers that are registered; acknowledgements of others do not count. */
+  /** The registered routers. Acknowledgements of others do not count. */
   readonly routers: readonly string[];
   readonly logger: Logger;
   readonly onFatal: (error: Error) => void;
@@ -26,8 +26,8 @@ interface Acknowledged {
 }
 
 /**
- * How far each router has applied the book, in memory. It begins with what is acknowledged from now on: routers
- * acknowledge with each block, and a fact that is yet to come is in no earlier acknowledgement.
+ * Keeps in memory how far each router has applied the book. Begins with the acknowledgements from now on: routers
+ * acknowledge with each block, and no earlier acknowledgement covers a fact that is yet to come.
  */
 export function followAcks(
   log: Pick<Log, 'followTopic'>,
@@ -60,7 +60,7 @@ export function followAcks(
       return facts.some(({ partition, offset }) => (own?.get(partition)?.offset ?? 0n) <= offset);
     });
   return {
-    /** By router, the seconds since it has acknowledged anything of the partition that it is furthest behind in. */
+    /** Keyed by router: the seconds since it acknowledged the partition that it has not acknowledged for longest. */
     ageSeconds(): ReadonlyMap<string, number> {
       const ages = [...acknowledged].map(([router, own]) => {
         const times = Array.from({ length: partitions }, (_, partition) => own.get(partition)?.atMs ?? startedAtMs);
@@ -68,7 +68,7 @@ export function followAcks(
       });
       return new Map(ages);
     },
-    /** Waits until all routers have applied the facts, at most so long. @returns those that have not */
+    /** Waits until all routers have applied the facts, `timeoutMs` at most. @returns the routers that have not */
     async awaitSeen(facts: readonly LogPlace[], timeoutMs: number): Promise<readonly string[]> {
       const deadlineMs = monotonicMs() + timeoutMs;
       for (;;) {

@@ -26,7 +26,7 @@ afterEach(() => {
 
 const pass = (seconds: number) => jest.advanceTimersByTimeAsync(seconds * 1000);
 
-test('what is measured goes on whatever is done to the clock', async () => {
+test('the lag and the waits go on even if the clock is set back', async () => {
   projection.appended([{ partition: 0, offset: 5n }]);
   const passed = projection.havePassed([{ partition: 0, offset: 5n }], 2_000);
   jest.setSystemTime(Date.now() - 3_600_000);
@@ -35,8 +35,8 @@ test('what is measured goes on whatever is done to the clock', async () => {
   expect(await Promise.race([passed, 'waits'])).toBe(false);
 });
 
-describe('how long the read model has been behind', () => {
-  test('is nothing while it keeps up, however much is appended', async () => {
+describe('the lag of the read model', () => {
+  test('is zero while it keeps up, however much is appended', async () => {
     for (let second = 0n; second < 20n; second += 1n) {
       projection.appended([{ partition: 0, offset: 5n + second }]);
       positions = [6n + second, 5n];
@@ -45,12 +45,12 @@ describe('how long the read model has been behind', () => {
     expect(projection.lagSeconds()).toBe(0);
   });
 
-  test('asks Postgres nothing while nothing is awaited', async () => {
+  test('is not asked of Postgres while nothing is awaited', async () => {
     await pass(20);
     expect(reads).toBe(0);
   });
 
-  test('counts from the first fact that it lacks, in the partition that is worst', async () => {
+  test('counts from the first fact that is missing, in the worst partition', async () => {
     projection.appended([{ partition: 0, offset: 9n }]);
     await pass(4);
     projection.appended([
@@ -72,7 +72,7 @@ describe('how long the read model has been behind', () => {
     expect(projection.lagSeconds()).toBe(0);
   });
 
-  test('grows while Postgres is away, and is gone once the read model has caught up', async () => {
+  test('grows while Postgres is down, and is zero once the read model has caught up', async () => {
     projection.appended([{ partition: 0, offset: 5n }]);
     positions = undefined;
     await pass(30);

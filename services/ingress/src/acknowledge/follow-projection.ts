@@ -8,7 +8,7 @@ const LAG_INTERVAL_MS = 1_000;
 
 export type Projection = ReturnType<typeof followProjection>;
 
-/** How far the rows have come in the log. All who ask at the same time share one reading of the clocks. */
+/** Tells how far the rows have come in the log. Calls at the same time share one read of the clocks. */
 export function followProjection(
   readClocks: () => Promise<readonly PartitionClockRow[]>,
   { monotonicMs, pause }: Pick<FollowAcksOptions, 'monotonicMs' | 'pause'>,
@@ -39,14 +39,14 @@ export function followProjection(
 
   void watchLag();
   return {
-    /** The log has acknowledged these facts. */
+    /** Call it when the log has acknowledged these facts. */
     appended(facts: readonly LogPlace[]): void {
       for (const fact of facts) {
         if (!awaited.has(fact.partition)) awaited.set(fact.partition, { ...fact, sinceMs: monotonicMs() });
       }
     },
     /**
-     * The seconds for which an acknowledged fact has been missing in the rows: the longest, or 0.
+     * The longest time in seconds for which an acknowledged fact has been missing in the rows, or 0.
      * @param partitions only facts in these; all by default
      */
     lagSeconds(partitions: Iterable<number> = awaited.keys()): number {
@@ -55,7 +55,7 @@ export function followProjection(
       );
       return Math.max(0, (monotonicMs() - oldestMs) / 1000);
     },
-    /** Waits until the rows have passed these facts, at most so long. @returns whether. Throws what Postgres throws. */
+    /** Waits until the rows have passed these facts, or `timeoutMs`. @returns whether. Throws what Postgres throws. */
     async havePassed(facts: readonly LogPlace[], timeoutMs: number): Promise<boolean> {
       const deadlineMs = monotonicMs() + timeoutMs;
       for (;;) {

@@ -53,7 +53,7 @@ describe('a receipt', () => {
     [paths.cancelKeys, () => exit('cancelKeys', { keys: [key.address] }), '0 receipt'],
   ];
 
-  test.each(kinds)('of %s names what was stored and where, by the key of the service', async (path, make, at) => {
+  test.each(kinds)('for %s names what was stored and where, signed by the service’s key', async (path, make, at) => {
     const [body, stated] = await make();
     const headers = headersOf(await (await openAll({ own })).post(path, body, both)) ?? {};
     const { 'X-Log-Position': position, 'X-Receipt': signature = '', 'Preference-Applied': applied } = headers;
@@ -64,7 +64,7 @@ describe('a receipt', () => {
   });
 
   test.each(kinds)(
-    'of %s is there only if it is preferred, there is a key, and the log has acknowledged',
+    'for %s is given only if it is preferred, a key is set, and the log has acknowledged',
     async (path, make) => {
       const [body] = await make();
       const ask = async (given: Given, headers: object) =>
@@ -81,13 +81,13 @@ describe('a receipt', () => {
     },
   );
 
-  test('is not given where nothing was cancelled', async () => {
+  test('is not given if nothing was cancelled', async () => {
     const [, , never] = await orders;
     const headers = headersOf(await (await openAll({ own })).post(paths.cancellations, [cancelling(never)], both));
     expect(Object.keys(headers ?? {})).toEqual([]);
   });
 
-  test('of a message that is sent again is the same one', async () => {
+  test('is the same for a message that is sent again', async () => {
     const { post, seen } = openRoutes({ own });
     const [body] = await exit('cancelAll', { untilMs: Date.now() });
     const { RateLimit: _, 'RateLimit-Policy': __, ...first } = headersOf(await post(paths.cancelAll, body, both)) ?? {};
@@ -95,7 +95,7 @@ describe('a receipt', () => {
     expect(seen.appended).toBe(1);
   });
 
-  test('is not signed by a key that the info would not name: the start fails', () => {
+  test('needs a key that is listed in RECEIPT_SIGNERS, or the start fails', () => {
     expect(() => openRoutes({ own: { ...own, RECEIPT_SIGNERS: lower(stranger) } })).toThrow(
       `RECEIPT_SIGNERS lacks ${serviceSigner}`,
     );

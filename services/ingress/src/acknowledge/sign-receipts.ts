@@ -4,7 +4,7 @@ import { SettingsError, signingDomain } from '@makerbook/settings';
 import type { IngressSettings } from '../env.js';
 import { loadSigner } from './load-signer.js';
 
-/** What an answer says was stored: each hash in the list of what was done with it. */
+/** What an answer says was stored. Each hash is in the list of what was done with it. */
 export interface Acknowledged {
   readonly placed?: readonly Hex[];
   readonly cancelled?: readonly Hex[];
@@ -15,7 +15,7 @@ export interface Acknowledged {
 /** Signs what was stored, and where in the log: 65 bytes of hex. */
 export type SignReceipt = (acknowledged: Acknowledged, position: string) => Hex;
 
-/** @returns undefined without a key. @throws SettingsError where `/info` would not name its address */
+/** Creates the signer. @returns undefined without a key. @throws SettingsError if `/info` would not name its address */
 export function createReceiptSigner(settings: IngressSettings): SignReceipt | undefined {
   const signer = loadSigner(settings.RECEIPT_SIGNER_KEY);
   if (signer === undefined) return undefined;

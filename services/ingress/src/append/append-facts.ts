@@ -16,12 +16,12 @@ type Fact = OrderSubmitted | OrderCancelled | ExitFact;
 export type AppendingParts = Pick<Parts, 'settings' | 'projection' | 'metrics' | 'logger' | 'appender' | 'store'>;
 
 /**
- * Appends what was decided, all or none. Where the log has certainly stored nothing, what the store has of it is
- * released. Where the outcome is unknown it stays: the fold meets it, or its clock passes. Orders that a broker stores
- * later than that count for nothing, nor do the cancellations beside them.
+ * Appends what was decided, all or nothing. If the log has certainly stored nothing, releases the notes in the store.
+ * If the outcome is unknown, the notes stay until the fold meets the facts, or until its clock passes. Orders that a
+ * broker stores later than that do not count, nor do the cancellations beside them.
  * @param timeMs when the facts happened
  * @param decisions what was stored of the request
- * @returns where the last one of each partition is; the error where the log has not confirmed them
+ * @returns where the last fact of each partition is, or the error if the log has not confirmed the facts
  */
 export async function appendDecided(
   parts: AppendingParts,
@@ -40,7 +40,7 @@ export async function appendDecided(
   const startedAt = performance.now();
   const topic = makerEventsTopicOf(settings);
   const origin = { 'makerbook.maker': facts[0]?.maker, 'makerbook.request_id': requestId };
-  // The rows of a request are kept until the same time.
+  // All rows of a request are kept until the same time.
   const placed = decisions.find((one) => one.kind === 'place');
   const storedByMs = placed && storedByMsOf(placed.untilMs);
   try {
@@ -59,15 +59,15 @@ export async function appendDecided(
   }
 }
 
-/** @throws LogUnavailable where the fold passes over the orders: a broker was late, or its clock is far ahead */
+/** @throws LogUnavailable if the fold ignores the orders: a broker was late, or its clock is far ahead */
 function assertInTime(appended: readonly AppendedAt[], storedByMs = Number.POSITIVE_INFINITY): void {
   const late = appended.find(({ timeMs }) => timeMs > storedByMs);
   if (late === undefined) return;
-  const detail = `stored at ${late.timeMs} by the broker's clock, and had to be by ${storedByMs}`;
+  const detail = `stored at ${late.timeMs} by the broker's clock, after the limit of ${storedByMs}`;
   throw new LogUnavailable(`partition ${late.partition}: ${detail}`, { mayHaveBeenAppended: true });
 }
 
-/** Best effort: what is not released is deleted by the clock of the rows. */
+/** Releases what it can. The clock of the rows deletes the rest. */
 export async function release(
   { store, logger }: Pick<Parts, 'store' | 'logger'>,
   requestId: string,
@@ -78,11 +78,11 @@ export async function release(
   const [placed, marked] = [hashesOf('place'), hashesOf('mark')];
   if (placed.length + marked.length === 0) return;
   await store.release(requestId, placed, marked).catch((error: unknown) => {
-    logger.warn({ reason: String(error) }, 'what was not stored is left to the clock');
+    logger.warn({ reason: String(error) }, 'rows in flight were not released: they expire by themselves');
   });
 }
 
-/** The facts of one partition lie in one record batch, those of several are one transaction. Throws LogUnavailable. */
+/** Appends facts of one partition in one record batch, of several in one transaction. Throws LogUnavailable. */
 async function append(
   { appender }: Pick<Parts, 'appender'>,
   records: readonly LogRecord[],
@@ -112,7 +112,7 @@ export function recordsOf(
   });
 }
 
-/** The same fact always has the same id, also when a client sends its request again. */
+/** The same fact always has the same id, even when a client sends its request again. */
 function idOf(fact: Fact): string {
   switch (fact.type) {
     case 'OrderSubmitted':

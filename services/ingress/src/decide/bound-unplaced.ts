@@ -17,23 +17,23 @@ interface Taken {
 export type UnplacedBound = ReturnType<typeof boundUnplaced>;
 
 /**
- * Bounds the cancellations of hashes that nobody can look up while Postgres is away: each may be remembered for ever.
- * It stands in for the makers' budgets of orders and for what is remembered of them, in this process alone.
+ * Bounds the cancellations of hashes that nobody can look up while Postgres is down, because each may be remembered for
+ * ever. In this process alone, it replaces the makers' budgets of orders and the count of their remembered hashes.
  */
 export function boundUnplaced({ monotonicMs }: { readonly monotonicMs: () => MonotonicMs }) {
   const makers = new Map<Address, Taken>();
   return {
-    /** @returns why no more hashes are taken of the maker; undefined where they are taken */
+    /** Takes hashes of a maker. @returns why they are refused; undefined if they are taken */
     take(maker: Address, count: number, budget: Budget, rememberedMax: number): Refusal | undefined {
       const taken = makers.get(maker) ?? { tokens: { left: undefined, atMs: 0 }, count: 0 };
       const tokens = spend(taken.tokens, budget, count, monotonicMs());
       if (count > budget.burst) return refuseUnplaced(budget, tokens.left, count);
-      if (taken.count + count > rememberedMax) return refuseAsRemembered(`at most ${rememberedMax} of the maker are`);
+      if (taken.count + count > rememberedMax) return refuseAsRemembered(`the maker's limit is ${rememberedMax}`);
       if (isSpent(tokens.left)) return refuseUnplaced(budget, tokens.left, count);
       makers.set(maker, { tokens, count: taken.count + count });
       return undefined;
     },
-    /** Postgres has decided about the maker again. */
+    /** Call it when Postgres has decided about the maker again. */
     forget(maker: Address): void {
       makers.delete(maker);
     },

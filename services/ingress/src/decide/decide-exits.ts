@@ -11,8 +11,8 @@ import type { Decided } from './decide-together.js';
 export type Judged = Pick<Decided, 'decisions' | 'refusal' | 'left' | 'isKnown'>;
 
 /**
- * Whether it is taken; an instruction that was taken before is judged again, for a newer one may have come.
- * @returns undefined while Postgres is away: a maker can always cancel
+ * Decides whether a message is taken. Judges a repeated instruction again, because a newer one may have come.
+ * @returns undefined while Postgres is down: a maker can always cancel
  */
 export async function decideExit(
   { settings, makers, decide }: Pick<Parts, 'settings' | 'makers' | 'decide'>,

@@ -20,7 +20,7 @@ const POLL_MS_MAX = 200;
 
 export type DecidingParts = Pick<Parts, 'settings' | 'trust' | 'monotonicMs' | 'pause' | 'decide' | 'store' | 'logger'>;
 
-/** What is asked of the domain. */
+/** Builds the request to the domain. */
 export function placementOf(
   { settings, makers }: Pick<Parts, 'settings' | 'makers'>,
   proven: readonly ProvenOrder[],
@@ -29,7 +29,7 @@ export function placementOf(
   const addresses = [...new Set(proven.map(({ order }) => order.maker))].sort();
   return {
     kind: 'placement',
-    // `decideTogether` sets it, once it knows the clock of the store.
+    // `decideTogether` sets the time, once it knows the clock of the store.
     receivedAtMs: 0,
     lastsMs: settledMsOf(settings),
     validUntilMs,
@@ -49,7 +49,7 @@ export function placementOf(
 }
 
 /**
- * Decides, and once more as long as another request places the same hash. What is stored too late is released: by the
+ * Decides, and decides again as long as another request places the same hash. Releases what is stored too late: by the
  * time of its append a note may be forgotten, or the rows.
  */
 export async function decideInTime(
@@ -81,14 +81,14 @@ export async function decideInTime(
 }
 
 /**
- * The time by which a request was decided. The clock of the store may be ahead of the one here, and who names this time
- * in a cancel-all means these orders too: also after `duplicate`, which says that they were stored before.
+ * The time by which a request was decided. The clock of the store may be ahead of the one here. A maker that names this
+ * time in a cancel-all means these orders too, also after `duplicate`, which says that they were stored before.
  */
 export function serverTime(nowMs: number): ReplyHeaders {
   return { [SERVER_TIME]: String(nowMs) };
 }
 
-/** Points to the item in its list of the body, where the request has two. */
+/** Points to the item in its list of the body, if the request has two. */
 function inListOf(asked: Placement | Replacement, { list }: DomainRefusal, refusal: Refusal): Refusal {
   return asked.kind === 'placement' ? refusal : inList(list ?? 'place', refusal);
 }

@@ -23,7 +23,7 @@ function cancelling(number: number, maker: number): DecidedRequest {
   return { kind: 'cancellation', lastsMs: 1, hashes, unplaced: [], rememberedMax: 9 };
 }
 
-/** A store whose first read waits until it is let go, and that notes down what is read and written. */
+/** A store that notes what is read and written. Its first read waits for `letGo`. */
 function open() {
   const { held, store } = holdTestStore(() => NOW_MS);
   const reads: Wanted[] = [];
@@ -49,7 +49,7 @@ function open() {
 const told = ({ refusal }: Decided) => refusal?.code ?? 'stored';
 const sizes = (writes: readonly (readonly Group[])[]) => writes.map((groups) => groups.map((group) => group.length));
 
-test('requests that wait share one read and one write, each over what the one before it left', async () => {
+test('waiting requests share one read and one write, and each builds on the one before it', async () => {
   const { reads, writes, letGo, ask } = open();
   const answers = [1, 2, 3, 4, 5].map((number) => ask(placing(number, 1)));
   letGo();
@@ -69,7 +69,7 @@ test('a small request waits for the oldest one, and not for all large ones', asy
   expect(second).not.toContain(hashOf(6_000));
 });
 
-test('makers that share a request are one group, also by others, and those that share none are not', async () => {
+test('makers that are linked by requests are one group, and other makers are not in it', async () => {
   const { writes, letGo, ask } = open();
   const answers = [placing(1, 9), placing(2, 1, 2), placing(4, 3), placing(5, 2, 4), placing(7, 4)].map(ask);
   letGo();
@@ -77,7 +77,7 @@ test('makers that share a request are one group, also by others, and those that 
   expect(sizes(writes)[1]?.sort()).toEqual([1, 3]);
 });
 
-test('what was decided over a standing that was not written is decided again, refusals too; others are not', async () => {
+test('if a group cannot be written, all its requests are decided again, refusals too, and no others', async () => {
   const { held, writes, refuses, letGo, ask } = open();
   held.set(addressOf(1), { orders: { left: 1, atMs: NOW_MS } });
   const answers = [placing(1, 9), placing(2, 1), placing(3, 1), placing(4, 2)].map(ask);
@@ -93,7 +93,7 @@ test('what was decided over a standing that was not written is decided again, re
   expect(sizes(writes)).toEqual([[1], [1, 1], [2]]);
 });
 
-test('a refusal over what was read alone is final, and nothing is written', async () => {
+test('a refusal based only on what was read is final, and nothing is written', async () => {
   const { held, writes, letGo, ask } = open();
   held.set(addressOf(1), { orders: { left: 0, atMs: NOW_MS } });
   letGo();
@@ -101,7 +101,7 @@ test('a refusal over what was read alone is final, and nothing is written', asyn
   expect(writes).toEqual([]);
 });
 
-test('a request was not received later than it was, though a row has a later time than the clock of the store', async () => {
+test('a request keeps its time of receipt even if a row is later than the clock of the store', async () => {
   const { held, letGo, askOld } = open();
   letGo();
   held.rowsAheadMs = 100;
@@ -118,7 +118,7 @@ test('a cancellation does not wait for orders', async () => {
   expect(await placed).toBe('stored');
 });
 
-test('a write of unknown outcome is neither stored nor decided again', async () => {
+test('a write of unknown outcome fails its request, which is not decided again', async () => {
   const { writes, refuses, letGo, ask } = open();
   refuses.write = () => {
     throw new PostgresUnavailable('no answer');

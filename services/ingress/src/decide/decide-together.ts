@@ -11,7 +11,7 @@ import {
 import { gatherCalls, PostgresUnavailable } from '@makerbook/postgres';
 import type { Group, ReadAndWrite, Reading, Store, Wanted } from '../store/store.js';
 
-/** A waiting request. Its age at the decision says when it was received by the clock of the store. */
+/** A waiting request. Its age at the decision tells when it was received, by the clock of the store. */
 export interface Asked {
   readonly requestId: string;
   readonly request: DecidedRequest;
@@ -23,23 +23,23 @@ export interface Asked {
 export interface Decided extends Verdict {
   /** The time by which it was decided. */
   readonly nowMs: number;
-  /** When the reading began, by the monotonic clock of this process: what was stored counts from then. */
+  /** When the read began, by the monotonic clock of this process. Time limits of the decision count from then. */
   readonly begunAtMs: number;
 }
 
-/** @throws PostgresUnavailable where nothing is known of what was stored */
+/** Decides a request. @throws PostgresUnavailable if it is unknown what was stored */
 export type Decide = (asked: Asked) => Promise<Decided>;
 
 const REQUESTS_MAX = 64;
-/** Orders in a statement, so that a small request does not wait long for large ones. */
+/** The most orders in a statement, so that a small request does not wait long for large ones. */
 const ORDERS_MAX = 400;
-/** As often a request is decided anew before it locks its makers' rows. */
+/** How often a request is decided before it locks its makers' rows. */
 const TRIES_MAX = 3;
 const LOCKED_AT_ONCE_MAX = 4;
 
 /**
- * Requests that wait share one read and one write. What was decided over a standing that was not written is decided
- * again. Those that cancel have statements of their own: they never wait for those that place.
+ * Waiting requests share one read and one write. If a group is not written, its requests are decided again. Requests
+ * that cancel have their own statements, so they never wait for requests that place.
  */
 export function decideTogether(store: Store, monotonicMs: () => number): Decide {
   const share = () =>
@@ -68,7 +68,7 @@ export function decideTogether(store: Store, monotonicMs: () => number): Decide 
       if (decided !== undefined) return decided;
     }
     const decided = await locking(asked);
-    if (decided === undefined) throw new PostgresUnavailable('other requests came first, again and again');
+    if (decided === undefined) throw new PostgresUnavailable('other requests came first every time');
     return decided;
   };
 }
@@ -91,7 +91,7 @@ function sizeOf(request: DecidedRequest): number {
   }
 }
 
-/** @returns undefined for those that another process has overtaken */
+/** @returns undefined for the requests that another process has overtaken */
 async function decideAll(
   store: ReadAndWrite,
   all: readonly Asked[],
@@ -103,7 +103,7 @@ async function decideAll(
   const readAtMs = monotonicMs();
   const draft = draftOf(reading.standing);
   const verdicts = all.map(({ request, receivedAtMs }) => {
-    // Not later than it was, whenever the store has looked at its clock. Notes have times of that clock.
+    // Never later than the request came, whenever the store read its clock. Notes have times of that clock.
     const received = clockMs - (readAtMs - receivedAtMs);
     const verdict = decide(draft, withArrival(request, received), nowMs);
     applyDecisions(draft, verdict.decisions, nowMs);
@@ -119,7 +119,7 @@ function withArrival(request: DecidedRequest, receivedAtMs: number): DecidedRequ
   return request;
 }
 
-/** Requests that share makers, directly or by others, are stored all or none. */
+/** Requests that share makers, directly or through others, are stored all or none. */
 async function writeAll(
   store: ReadAndWrite,
   reading: Reading,

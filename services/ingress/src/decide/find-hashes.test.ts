@@ -6,7 +6,7 @@ const hash = `0x${'01'.repeat(32)}` as const;
 const order = { maker: `0x${'02'.repeat(20)}`, salt: '0x3', expiresAtSeconds: 4 } as const;
 const NOW_MS = 5;
 
-/** A store that has these rows of the hash, and those once it is noted. */
+/** A store that has the rows `before` for the hash, and `after` once it is noted. */
 function findIn(before: HashRows, after: HashRows) {
   let rows = before;
   const noted: number[] = [];
@@ -30,12 +30,12 @@ test('a hash without a row is unknown once it is noted', async () => {
   expect(noted).toEqual([1]);
 });
 
-test('a hash whose order comes while it is noted is read once more, and found', async () => {
+test('a hash whose order comes while it is being noted is read again and found', async () => {
   const { find } = findIn(unknown, { open: order, isAccepted: true, notedUntilMs: NOW_MS });
   expect(await find(true)).toEqual({ state: 'FOUND', ...order, isInFlight: false });
 });
 
-test('a hash that could not be noted, for its order is being placed, is not unknown', async () => {
+test('a hash that could not be noted because its order is being placed is not unknown', async () => {
   const { find } = findIn(unknown, { inFlight: order, isAccepted: false });
   expect(await find(true)).toEqual({ state: 'FOUND', ...order, isInFlight: true });
   expect(await findIn(unknown, unknown).find(true)).toEqual({ state: 'UNSURE' });

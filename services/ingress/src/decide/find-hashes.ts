@@ -10,7 +10,7 @@ interface Lookup {
   readonly mayNote: boolean;
 }
 
-/** @param mayNote whether unknown hashes may be noted: without a note none is UNKNOWN. @returns in their order */
+/** Finds hashes, in their order. @param mayNote whether unknown hashes may be noted: without a note none is UNKNOWN */
 export type FindHashes = (orderHashes: readonly Hex[], mayNote: boolean) => Promise<readonly FoundHash[]>;
 
 export interface FindingParts {
@@ -19,10 +19,10 @@ export interface FindingParts {
   readonly notes: UnknownNotes;
 }
 
-/** Hashes in a statement that several look-ups share. */
+/** The most hashes in a statement that several look-ups share. */
 const FOUND_TOGETHER_MAX = 64;
 
-/** Finds hashes that are to be cancelled; all of them are UNSURE while Postgres does not answer. */
+/** Finds hashes to cancel. All are UNSURE while Postgres does not answer. */
 export async function findToCancel(
   { findHashes, trust, notes }: FindingParts,
   client: string,
@@ -36,8 +36,8 @@ export async function findToCancel(
 }
 
 /**
- * Look-ups that arrive while one runs share the next statement. A hash without a row is noted, and read once more: its
- * order may have come meanwhile.
+ * Look-ups that arrive while one runs share the next statement. Notes a hash without a row and reads it again, because
+ * its order may have come meanwhile.
  */
 export function findTogether(store: Pick<Store, 'findHashes' | 'note'>): FindHashes {
   const find = gatherCalls<Lookup, readonly FoundHash[]>({

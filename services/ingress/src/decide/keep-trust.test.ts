@@ -13,7 +13,7 @@ const settings = readSettings(ingressSettings, {
   LIMIT_ORDER_PROTOCOL_ADDRESS: ZERO_ADDRESS,
 });
 
-/** What is done until a server is trusted that has lost rows at this time, or none. */
+/** The steps until a server is trusted that has lost rows at this time. 0: it has lost none. */
 async function stepsSince(sinceMs: number): Promise<readonly string[]> {
   const steps: string[] = [];
   const { promise: ended, resolve: end } = Promise.withResolvers<void>();
@@ -42,7 +42,7 @@ async function stepsSince(sinceMs: number): Promise<readonly string[]> {
   return steps;
 }
 
-test('a server that has lost rows is trusted once all appends have ended and the rows have the end of the log after that', async () => {
+test('a server that lost rows is trusted once all appends have ended and the rows reach the log’s end', async () => {
   const untilFolded = ['ends', 'passed 0:6,1:-1', 'pause 50', 'passed 0:6,1:-1'];
   expect(await stepsSince(5)).toEqual([`pause ${appendMsMaxOf(settings)}`, ...untilFolded]);
   expect(await stepsSince(0)).toEqual(untilFolded);

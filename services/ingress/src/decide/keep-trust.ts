@@ -21,9 +21,9 @@ const POLL_MS = 50;
 export type TrustKeeper = ReturnType<typeof keepTrust>;
 
 /**
- * A crash, a failover or a restore makes Postgres forget what was in flight and the last committed rows. It is trusted
- * again once every append that was in flight has ended and the rows have reached the end that the log had after that.
- * By then everything that was forgotten is in the rows, or was never stored. All processes share the result.
+ * A crash, a failover or a restore makes Postgres forget what was in flight and the last committed rows. Postgres is
+ * trusted again once every append in flight has ended and the rows have reached the end that the log had after that. By
+ * then everything that was forgotten is in the rows, or was never stored. All processes share the result.
  */
 export function keepTrust({ settings, store, log, projection, logger, pause }: TrustParts) {
   let isTrusted = false;
@@ -43,7 +43,7 @@ export function keepTrust({ settings, store, log, projection, logger, pause }: T
     const last = ends.map((end, partition) => ({ partition, offset: end - 1n }));
     while (!(await projection.havePassed(last, 0))) await pause(POLL_MS);
     await store.endTrust(sinceMs);
-    logger.info({}, 'the rows have reached the end of the log: orders are placed by them');
+    logger.info({}, 'the rows have reached the end of the log: orders are placed again');
   }
 
   async function work(): Promise<void> {
@@ -63,7 +63,7 @@ export function keepTrust({ settings, store, log, projection, logger, pause }: T
     if (isWorking) return;
     isWorking = true;
     void work()
-      .catch((error: unknown) => logger.warn({ reason: String(error) }, 'trust in Postgres was not established'))
+      .catch((error: unknown) => logger.warn({ reason: String(error) }, 'trust in Postgres could not be established'))
       .finally(() => {
         isWorking = false;
       });
@@ -73,7 +73,7 @@ export function keepTrust({ settings, store, log, projection, logger, pause }: T
   return {
     /** True if Postgres was trusted when it was last asked. */
     isTrusted: (): boolean => isTrusted,
-    /** A statement has found that Postgres is not trusted. */
+    /** Call it when a statement finds that Postgres is not trusted. */
     noteLoss: start,
     stop(): void {
       isStopped = true;

@@ -13,7 +13,7 @@ interface NoteParts {
 
 export type UnknownNotes = ReturnType<typeof countUnknownNotes>;
 
-/** Bounds the notes of unknown hashes that this process makes: each is a row in Postgres, and anybody may ask. */
+/** Bounds this process's notes of unknown hashes: each is a row in Postgres, and anybody may ask. */
 export function countUnknownNotes({ settings, store, logger, monotonicMs }: NoteParts) {
   const clients = new Map<string, number>();
   let total = 0;
@@ -25,7 +25,7 @@ export function countUnknownNotes({ settings, store, logger, monotonicMs }: Note
     // Older notes are of no use.
     if (total > 0)
       store.forgetNotes(NOTE_MS).catch((error: Error) => {
-        logger.warn({ reason: error.message }, 'old notes of unknown hashes were not deleted: they are next time');
+        logger.warn({ reason: error.message }, 'old notes of unknown hashes were not deleted: retrying next time');
       });
     clients.clear();
     total = 0;
@@ -33,7 +33,7 @@ export function countUnknownNotes({ settings, store, logger, monotonicMs }: Note
   }
 
   return {
-    /** True if so many more may be noted for the client. */
+    /** True if `count` more hashes may be noted for the client. */
     mayNote(client: string, count: number): boolean {
       turn();
       const ofClient = (clients.get(client) ?? 0) + count;

@@ -11,7 +11,6 @@ import {
 } from '@makerbook/signatures';
 import type { z } from 'zod';
 
-/** An item of a body. */
 interface Item {
   readonly orderHash: Hex;
   readonly signature: string;
@@ -23,15 +22,15 @@ interface Item {
 export interface AskedCancellation {
   /** Lowercase. */
   readonly orderHash: Hex;
-  /** Refused only where a contract may accept what no key can have made. */
+  /** A refusal only if a contract may accept what no key can have made. */
   readonly signature: Signature | SignatureRefusal;
-  /** The same as it was sent, in lowercase hex. */
+  /** The signature as it was sent, in lowercase hex. */
   readonly text: Hex;
-  /** The salt of the signed domain, where the request names it; minimal or not, at most 32 bytes. */
+  /** The salt of the signed domain, if the request names it. Minimal or not, at most 32 bytes. */
   readonly salt: Hex | undefined;
-  /** When the order expires, where the request says it, as `boundedSeconds` has it. */
+  /** When the order expires, if the request says it, as `boundedSeconds` has it. */
   readonly expiresAtSeconds?: number | undefined;
-  /** What a replacement expects to be left of the order; all of it where it does not say. */
+  /** What a replacement expects to be left of the order. Undefined: all of it. */
   readonly remaining?: bigint | undefined;
 }
 
@@ -46,9 +45,9 @@ type Asking = Pick<ApiRequest, 'body' | 'query'>;
 type AskingByQuery = Pick<ApiRequest, 'query' | 'headers'>;
 
 /**
- * Parses the query of a DELETE: two lists of one length, the n-th signature belongs to the n-th hash.
- * A text that is not a signature is refused here with `invalid_signature`.
- * @param ofWallets contracts may accept signatures of any form
+ * Parses the query of a DELETE: two lists of one length. The n-th signature belongs to the n-th hash. Refuses a text
+ * that is no signature with `invalid_signature`.
+ * @param ofWallets true if contracts may accept signatures of any form
  */
 export function parseCancellationQuery(
   { query, headers }: AskingByQuery,
@@ -57,7 +56,7 @@ export function parseCancellationQuery(
 ): AskedCancellations | Refusal {
   const asked = readQuery(query, cancelQuery, hashesMax);
   if (isRefusal(asked)) {
-    const remedy = 'the body is not read: a DELETE has its lists in the query, and POST …/cancellations takes a body';
+    const remedy = 'a DELETE takes no body: put the lists into the query, or use POST …/cancellations';
     return hasBody({ headers }) ? { ...asked, detail: `${asked.detail}; ${remedy}` } : asked;
   }
   const { orderHashes, signatures, ...ofAll } = asked;
@@ -70,9 +69,9 @@ export function parseCancellationQuery(
 }
 
 /**
- * The same from the body of a POST: an array of `orderHash`, `signature` and perhaps the order's `salt` and
- * `expiresAt`. Those of the query are for all items without them.
- * @param schema of the body: the list of a replacement has more
+ * Parses the body of a POST: an array of `orderHash`, `signature` and perhaps the order's `salt` and `expiresAt`. Items
+ * without the last two take those of the query.
+ * @param schema the schema of the body: the list of a replacement has more
  */
 export function parseCancellationBody(
   { body, query }: Asking,

@@ -21,7 +21,7 @@ const order = fc.record({
 const placement = fc.record({ order, signature: fc.oneof(hexBytes(65), hexBytes(64), hexBytes(3)) });
 
 describe('a well-formed body', () => {
-  test('is taken with its values, in hex of any case, with leading zeros', () => {
+  test('is read with its values, in any case of hex and with leading zeros', () => {
     fc.assert(
       fc.property(fc.array(placement, { minLength: 1, maxLength: 3 }), (body) => {
         expect(parsePlacements(body, 3)).toEqual(
@@ -49,7 +49,7 @@ describe('a well-formed body', () => {
   );
   const fields = ['salt', 'nonce', 'expiresAt', 'making', 'taking', 'maker', 'permittedTaker'] as const;
 
-  test('is refused with any field replaced, taken away or added, at the place of that field', () => {
+  test('is refused at the place of any field that is replaced, removed or added', () => {
     fc.assert(
       fc.property(placement, placement, fc.constantFrom(...fields), odd, (first, second, field, value) => {
         const { [field]: _gone, ...rest } = second.order;

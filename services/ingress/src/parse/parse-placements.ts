@@ -12,15 +12,15 @@ import {
   refuseFields,
 } from '@makerbook/http';
 
-/** An order as it was posted, parsed; its signature in lowercase hex, not verified. */
+/** A posted order, parsed. Its signature is in lowercase hex, and not verified. */
 export interface PostedOrder {
   readonly order: Order;
   readonly signature: Hex;
 }
 
 /**
- * Parses the body of a POST: hex of any case, leading zeros allowed, nothing that the maker did not
- * sign. Amounts are bigint and hex is lowercase from here on. 4 µs per order, of which the schema takes three quarters.
+ * Parses the body of a POST. Takes hex of any case and leading zeros, but nothing that the maker did not sign. From
+ * here on amounts are bigint and hex is lowercase. Takes 4 µs per order, three quarters of them in the schema.
  */
 export function parsePlacements(body: unknown, ordersMax: number): readonly PostedOrder[] | Refusal {
   if (!Array.isArray(body)) return refuseFields([{ path: [], message: 'must be an array of orders' }]);
@@ -64,7 +64,7 @@ function lowercase(hex: Hex): Hex {
 
 /**
  * Reads until when the orders of a POST may be stored: `Valid-Until` in Unix seconds, `Valid-Until-Ms` in milliseconds,
- * the sooner where both are given.
+ * the sooner if both are given.
  * @returns milliseconds since 1970; undefined without the headers
  */
 export function parseValidUntil(headers: IncomingHttpHeaders): number | undefined | Refusal {

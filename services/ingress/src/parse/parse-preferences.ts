@@ -1,15 +1,15 @@
 /** The header `Prefer` (RFC 7240), as a request has it. */
 type Prefer = string | string[] | undefined;
 
-/** How long an answer may wait for what its request has led to. */
+/** How long an answer may wait for the effects of its request. */
 export interface Wait {
-  /** Whole; 0 where nothing is to be waited for. */
+  /** Whole seconds. 0: the answer does not wait. */
   readonly seconds: number;
-  /** Whether it waits for routers, and not for their feed alone. */
+  /** True if it waits for routers, and not only for their feed. */
   readonly isByRouter: boolean;
 }
 
-/** Reads `wait` of a request's preferences, at most `secondsMax`. One that is not understood counts as none. */
+/** Reads `wait` from a request's preferences, `secondsMax` at most. A value that is not understood counts as none. */
 export function parseWait(prefer: Prefer, secondsMax: number): Wait {
   for (const preference of preferencesOf(prefer)) {
     const [, seconds, parameters = ''] = /^\s*wait\s*=\s*"?([0-9]{1,9})"?\s*(;.*)?$/i.exec(preference) ?? [];
@@ -20,7 +20,7 @@ export function parseWait(prefer: Prefer, secondsMax: number): Wait {
   return { seconds: 0, isByRouter: false };
 }
 
-/** Whether a request prefers an answer with a receipt. */
+/** True if a request prefers an answer with a receipt. */
 export function prefersReceipt(prefer: Prefer): boolean {
   return preferencesOf(prefer).some((preference) => /^\s*receipt\s*(?:;|$)/i.test(preference));
 }

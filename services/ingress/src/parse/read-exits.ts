@@ -16,10 +16,10 @@ import type { z } from 'zod';
 type WithoutCause<F> = F extends unknown ? Omit<F, 'cause'> : never;
 type OfType<T extends ExitFact['type']> = WithoutCause<Extract<ExitFact, { type: T }>>;
 type CancelAll = OfType<'OrdersCancelled'>;
-/** A standing instruction: the newest one of a maker about the same counts. */
+/** A standing instruction. Of a maker's instructions about one subject, the newest counts. */
 export type Instruction = OfType<'SwitchSet' | 'CancelKeysSet' | 'FillCapSet'>;
 
-/** A message that the maker signs, or a key for it. */
+/** A message that is signed by the maker, or by a key for the maker. */
 export interface SignedMessage {
   readonly maker: Address;
   readonly digest: Uint8Array;
@@ -32,23 +32,23 @@ export interface Exit<Fact extends CancelAll | Instruction = CancelAll | Instruc
   readonly fact: Fact;
 }
 
-/** Reads a body at a time of the service's clock. */
+/** Reads a body. `nowMs` is the time by the service's clock. */
 export type ReadExit = (body: unknown, nowMs: number) => Exit | Refusal;
 
-/** How far ahead a cancellation of all orders may reach: so it takes orders whose POST has no answer yet. */
+/** How far ahead a cancellation of all orders may reach, so that it takes orders whose POST has no answer yet. */
 const UNTIL_AHEAD_MS_MAX = 60_000;
-/** A message that is older is not taken: whoever has seen it could spend the maker's budget with it for ever. */
+/** An older message is not taken: anyone who has seen it could spend the maker's budget with it for ever. */
 const AGE_MS_MAX = 300_000;
 /** A message is not taken for longer than this. */
 export const TAKEN_MS_MAX = AGE_MS_MAX + UNTIL_AHEAD_MS_MAX;
 
 const lower = (address: Address) => address.toLowerCase() as Address;
-/** The zero address is signed for a token that is left out, and may be sent for it. */
+/** A token that is left out is signed as the zero address, and may be sent as it. */
 const tokenOf = (address: Address | undefined) =>
   address === undefined || BigInt(address) === 0n ? undefined : lower(address);
 
 /**
- * The readers of these requests, by their paths, for one domain.
+ * Creates the readers of these requests for one domain, keyed by path.
  * @param skewMsMax how far the clock of a signer may be ahead
  */
 export function createExitReaders(domain: SigningDomain, skewMsMax: number): ReadonlyMap<string, ReadExit> {
@@ -69,7 +69,7 @@ export function createExitReaders(domain: SigningDomain, skewMsMax: number): Rea
     };
   };
 
-  /** The fields of the fact are what is signed. */
+  /** Reads an instruction. The fields of the fact are what is signed. */
   function setting<Asked extends { readonly issuedAtMs: number; readonly signature: Hex }>(
     schema: z.ZodType<Asked>,
     types: Parameters<typeof createStructHasher>[1],
@@ -106,7 +106,7 @@ export function createExitReaders(domain: SigningDomain, skewMsMax: number): Rea
     };
     return { type: 'CancelKeysSet', maker: lower(maker), keys: keys.map(lower), ...read, issuedAtMs };
   });
-  /** A message that names no keys that read is signed as it was before there were any. */
+  /** A message that names no keys that read is signed as it was before such keys existed. */
   const cancelKeys: ReadExit = (body, nowMs) => {
     const namesReaders = Object.keys(Object(body)).some((name) => /^(list|stream|history)Keys$/.test(name));
     return (namesReaders ? allKeys : cancelKeysAlone)(body, nowMs);
@@ -128,12 +128,12 @@ export function createExitReaders(domain: SigningDomain, skewMsMax: number): Rea
   ]);
 }
 
-/** The time until which orders are cancelled. */
+/** Checks the time until which orders are cancelled. */
 export function refuseUntil(untilMs: number, nowMs: number): Refusal | undefined {
   return refuseTime('untilMs', untilMs, nowMs, UNTIL_AHEAD_MS_MAX);
 }
 
-/** Every time of a message by the clock here; `cancelAt` alone lies beyond these bounds. */
+/** Checks a time of a message by the clock here. Only `cancelAt` may lie beyond these bounds. */
 function refuseTime(field: string, timeMs: number, nowMs: number, aheadMsMax: number): Refusal | undefined {
   if (timeMs <= nowMs + aheadMsMax && timeMs >= nowMs - AGE_MS_MAX) return undefined;
   const message =

@@ -8,9 +8,9 @@ import { refuseUntil, type SignedMessage } from './read-exits.js';
 export interface AskedSalts extends SignedMessage {
   /** Minimal hex, each once. */
   readonly salts: readonly Hex[];
-  /** Of orders that were accepted later nothing is asked. */
+  /** Leaves out orders that were accepted later. */
   readonly untilMs: number;
-  /** What a replacement expects to be left of all of them together; all of it where it does not say. */
+  /** What a replacement expects to be left of all orders together. Undefined: all of it. */
   readonly remaining: bigint | undefined;
 }
 
@@ -30,7 +30,7 @@ export type ReadSalts = (
   nowMs: number,
 ) => AskedSalts | Refusal;
 
-/** Whether a body, or the list of a replacement, names salts and no hashes. */
+/** True if a body, or the list of a replacement, names salts and no hashes. */
 export function namesSalts(body: unknown): boolean {
   return typeof body === 'object' && body !== null && 'salts' in body;
 }

@@ -39,7 +39,7 @@ describe('the quote signer', () => {
     expect(load(environment())).toMatchObject({ address: serviceSigner });
   });
 
-  test('is accepted itself, beside those that are listed, in any case of hex', () => {
+  test('is accepted along with those that are listed, in any case of hex', () => {
     const signer = load({ QUOTE_SIGNER_KEY: serviceKey, QUOTE_SIGNERS: issuer.toUpperCase().replace('0X', '0x') });
     expect(signer).toMatchObject({ acceptedSigners: new Set([serviceSigner, issuer]) });
   });
@@ -57,7 +57,7 @@ describe('the quote signer', () => {
   });
 });
 
-describe('settings that cannot be used stop the start, with a sentence that holds nothing of the key', () => {
+describe('settings that cannot be used stop the start, with a message that never shows the key', () => {
   const secret = 'feedface'.repeat(8);
   const mustBeKey = /QUOTE_SIGNER_KEY: must be a key of secp256k1/;
   test.each<[string, () => Record<string, string>, RegExp]>([

@@ -8,7 +8,7 @@ import type { PatchQuoteParts } from './patch-quote.js';
 export type QuoteSigner = (PatchQuoteParts & { readonly address: Address }) | { readonly missing: readonly string[] };
 
 /**
- * Takes the quote-signer key and the accepted signers out of the settings: those of `QUOTE_SIGNERS`, and the service
+ * Reads the quote-signer key and the accepted signers from the settings. Accepted are `QUOTE_SIGNERS`, and the service
  * itself, so that a patched quote can be patched again.
  */
 export function loadQuoteSigner(settings: IngressSettings): QuoteSigner {

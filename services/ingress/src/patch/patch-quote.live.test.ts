@@ -73,20 +73,20 @@ async function expectProblem(response: Response, status: number, code: string): 
   return JSON.parse(text);
 }
 
-test('while Kafka, Redis and Postgres are all away PATCH answers, at once and for both versions; POST and DELETE are 503', async () => {
+test('PATCH works at once for both versions while all parts are down, and POST and DELETE are 503', async () => {
   const [port] = await findFreePorts(1);
   const base = `http://127.0.0.1:${port}`;
-  // Signed before the start, which looks for the others for two seconds alone.
+  // Sign before the start, which waits only two seconds for the other parts.
   const body = { data: signTestQuote(quoteV0), minOutput: { amount: '5' } };
   let isStarted = false;
   const starting = start({ PORT: String(port) }).finally(() => {
     isStarted = true;
   });
-  // It is awaited below; until then a failure of it must not end the run.
+  // The start is awaited below. Until then its failure must not end the run.
   starting.catch(() => undefined);
   let early: Response | undefined;
   while (early === undefined && !isStarted) early = await send(base, body).catch(() => undefined);
-  // The start still looks for the others.
+  // The start still waits for the other parts.
   expect([early?.status, isStarted]).toEqual([200, false]);
   await starting;
   for (const quote of [quoteV0, quoteV1]) {
@@ -142,7 +142,7 @@ describe('a log that comes later', () => {
     return { gate, environment };
   }
 
-  test('makes the service ready, which patched all the while', async () => {
+  test('makes the service ready, which patches quotes even before that', async () => {
     const { gate, environment } = await openLog(2);
     await gate.shut();
     const base = await start(environment);
@@ -157,9 +157,9 @@ describe('a log that comes later', () => {
     await gate.close();
   });
 
-  test('with another number of partitions ends the service, as it does at a start', async () => {
+  test('with another number of partitions ends the service, at its start or later', async () => {
     const { gate, environment } = await openLog(3);
-    // A start that found no broker in time goes on, and ends when it has found one.
+    // If a start finds no broker in time, the service goes on, and ends once it finds one.
     const end = await start(environment).then(
       () => running[0]?.failed,
       (error: unknown) => error,

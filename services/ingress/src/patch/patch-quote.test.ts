@@ -32,7 +32,7 @@ function outcome(reply: ReturnType<typeof patch>): string {
 }
 
 describe('a patched quote', () => {
-  // One encoding is read of each call (`swap-call.test.ts`): no other byte differs.
+  // Only one encoding of each call can be read (`swap-call.test.ts`), so no other byte differs.
   test('has the new minimum and the signature of the service, and differs in nothing else', () => {
     const quotes = fc.constantFrom<UnsignedSwapCall>(quoteV0, quoteV1);
     fc.assert(
@@ -63,7 +63,7 @@ describe('a patched quote', () => {
     expect(readTestQuote(outcome(ask(signTestQuote(quoteV0), amount))).minOutput).toBe(minOutput);
   });
 
-  test('is made of data in any case of hex, and with any v that the contract takes', () => {
+  test('is made from data in any case of hex, and with any v that the contract takes', () => {
     const data = signTestQuote(quoteV1);
     const expected = outcome(ask(data, '7'));
     expect(outcome(ask(`0x${data.slice(2).toUpperCase()}`, '7'))).toBe(expected);
@@ -153,7 +153,7 @@ describe('a refusal', () => {
     expect(patch(body, now)).toMatchObject({ code: 'invalid_request', detail, errors: [{ pointer }] });
   });
 
-  test('of a body with a hundred thousand fields names a few', () => {
+  test('of a body with a hundred thousand fields names only twenty', () => {
     const body = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`f${index}/~`, 0]));
     expect(patch(body, now)).toMatchObject({
       code: 'invalid_request',
@@ -161,13 +161,13 @@ describe('a refusal', () => {
     });
   });
 
-  test('of data with any one byte changed: 400 or 403, and never a patched call', () => {
+  test('is the only answer to data with any one byte changed', () => {
     const bytes = good.slice(2).length / 2;
     const v = bytes - 32;
     fc.assert(
       fc.property(fc.nat(bytes - 1), fc.integer({ min: 1, max: 255 }), (at, flip) => {
         const byte = Number.parseInt(good.slice(2 + at * 2, 4 + at * 2), 16) ^ flip;
-        // The other way to write the same parity is the same signature.
+        // The other encoding of the same parity is the same signature.
         fc.pre(at !== v || byte > 1);
         const data = `${good.slice(0, 2 + at * 2)}${byte.toString(16).padStart(2, '0')}${good.slice(4 + at * 2)}`;
         expect(['invalid_date', 'invalid_signature']).toContain(outcome(ask(data, '7')));

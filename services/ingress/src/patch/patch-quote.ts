@@ -25,11 +25,11 @@ export interface PatchQuoteParts {
 }
 
 /**
- * PATCH /v0/quote/data: writes another guaranteed minimum into the calldata of a quote's swap call and signs it anew;
- * every other byte stays. In this order: shape (`invalid_request`), no change asked for (`no_changes`), data that the
- * Navigator would not take, past its deadline too (`invalid_date`), a signature that no accepted signer made
- * (`invalid_signature`), no minimum in the data (`field_not_exists`), the same minimum (`no_changes`). A patched call
- * is signed by the service's own key, whichever accepted signer signed it before. It uses the CPU alone and stores
+ * PATCH /v0/quote/data: writes another guaranteed minimum into the calldata of a quote's swap call, and signs it again.
+ * Every other byte stays. Refuses in this order: a wrong shape (`invalid_request`), no change asked for (`no_changes`),
+ * data that the Navigator would not take or whose deadline has passed (`invalid_date`), a signature that no accepted
+ * signer made (`invalid_signature`), no minimum in the data (`field_not_exists`), the same minimum (`no_changes`). The
+ * service's own key signs the patched call, whichever accepted signer signed it before. Uses only the CPU and stores
  * nothing.
  */
 export function createPatchQuote({ hasher, acceptedSigners, sign }: PatchQuoteParts) {
@@ -37,7 +37,7 @@ export function createPatchQuote({ hasher, acceptedSigners, sign }: PatchQuotePa
     const asked = parseAs(quotePatchInput, body);
     if (isRefusal(asked)) return asked;
     if (asked.minOutput === undefined) {
-      return { code: 'no_changes', detail: 'there is no `minOutput`: nothing was to be changed' };
+      return { code: 'no_changes', detail: 'there is no `minOutput`: give it, or use the data as it is' };
     }
     const minOutput = BigInt(asked.minOutput.amount);
 
@@ -48,7 +48,8 @@ export function createPatchQuote({ hasher, acceptedSigners, sign }: PatchQuotePa
 
     const { signer, fault } = recoverSigner(hasher.hashSwapCall(call), call.signature);
     if (signer === undefined) return refuseSignature(fault);
-    if (!acceptedSigners.has(signer)) return refuseSignature(`it recovers to ${signer}, which is no quote signer here`);
+    if (!acceptedSigners.has(signer))
+      return refuseSignature(`it recovers to ${signer}, which is not a quote signer here`);
 
     if (call.minOutput === undefined) {
       const detail = 'the data holds no minimum output: ask for a quote with a slippage assertion';
@@ -65,8 +66,8 @@ export function createPatchQuote({ hasher, acceptedSigners, sign }: PatchQuotePa
 
 function readCall(data: string): SwapCall | Refusal {
   if (data.length > DATA_CHARACTERS_MAX) return refuseData(describeRefusal({ code: 'too_long' }));
-  // Checked by the pattern and decoded by Node: a tenth of the time of a decoder that checks each character.
-  if (!HEX_BYTES.test(data)) return refuseData('it is no 0x-prefixed hex string of whole bytes');
+  // Check by the pattern and decode by Node: a tenth of the time of a decoder that checks each character.
+  if (!HEX_BYTES.test(data)) return refuseData('it is not a 0x-prefixed hex string of whole bytes');
   const call = decodeSwapCall(Buffer.from(data.slice(2), 'hex'));
   return isSwapCallRefusal(call) ? refuseData(describeRefusal(call)) : call;
 }
@@ -78,14 +79,14 @@ function describeRefusal({ code }: SwapCallRefusal): string {
     case 'too_long':
       return `it is longer than ${SWAP_CALL_MAX_BYTES} bytes, the longest swap call`;
     case 'unknown_selector':
-      return 'its first four bytes call no swap of the Navigator';
+      return 'its first four bytes are not those of a swap of the Navigator';
     case 'not_canonical':
-      return 'it is not laid out as the quote gave it: take `quote.tx.data` whole and unchanged';
+      return 'its layout is not that of a quote: send `quote.tx.data` whole and unchanged';
   }
 }
 
 function refuseData(why: string): Refusal {
-  const detail = `the data is no swap call that can be patched: ${why}`;
+  const detail = `the data is not a swap call that can be patched: ${why}`;
   return { code: 'invalid_date', detail, errors: [{ pointer: '/data', detail: why }] };
 }
 

@@ -4,8 +4,8 @@ import { loadQuoteSigner } from './load-quote-signer.js';
 import { createPatchQuote } from './patch-quote.js';
 
 /**
- * PATCH /v0/quote/data. It needs no other part of the system. Without a configured key it logs so once, at the start,
- * and answers each request with 503 `unavailable`.
+ * Serves PATCH /v0/quote/data, which needs no other part of the system. Without a configured key it logs so once, at
+ * the start, and answers each request with 503 `unavailable`.
  */
 export function createPatch({
   settings,

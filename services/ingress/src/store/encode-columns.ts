@@ -1,7 +1,7 @@
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { encodeArray } from '@makerbook/postgres';
 
-/** The makers of rows, as a parameter. */
+/** Encodes the makers of rows as a parameter. */
 export function encodeMakers(rows: readonly { readonly maker: Address }[]): Buffer {
   return encodeArray(
     'bytea',
@@ -9,7 +9,7 @@ export function encodeMakers(rows: readonly { readonly maker: Address }[]): Buff
   );
 }
 
-/** Likewise their hashes. */
+/** Encodes the hashes of rows as a parameter. */
 export function encodeHashes(rows: readonly { readonly orderHash: Hex }[]): Buffer {
   return encodeArray(
     'bytea',

@@ -68,7 +68,7 @@ const ask = async (request: DecidedRequest, by = decide) => {
 const told = ({ refusal }: Verdict) => (refusal === undefined ? 'stored' : (refusal.cause ?? refusal.code));
 const askOf = async (request: DecidedRequest, by = decide) => told(await ask(request, by));
 
-/** As the fold has it: the order is open, and nothing of it is in flight. */
+/** Stores an order as the fold does: it is open, and no longer in flight. */
 async function openOrder(number: number): Promise<void> {
   const [orderHash, address] = [byteaOf(hashOf(number)), byteaOf(maker)];
   await owner.query('delete from in_flight where order_hash = $1', [orderHash]);
@@ -91,7 +91,7 @@ async function openOrder(number: number): Promise<void> {
 }
 
 describe('requests of many processes at once', () => {
-  test('of one hash place it once', async () => {
+  test('for one hash place it once', async () => {
     const processes = [newProcess(), newProcess(), newProcess()];
     const answers = await Promise.all(Array.from({ length: 9 }, (_, n) => askOf(placing([1]), processes[n % 3])));
     expect(answers.sort()).toEqual([...Array(8).fill('in_flight'), 'stored']);
@@ -110,7 +110,7 @@ describe('requests of many processes at once', () => {
     expect(await placeAll(200, { budget: { ...budget, burst: 15 } })).toEqual({ stored: 15, rate_limited: 45 });
   });
 
-  test('are told unknown, or placed, and never both', async () => {
+  test('find a hash unknown or place it, but never both', async () => {
     for (let number = 0; number < 60; number += 1) {
       const [[found], placed] = await Promise.all([find([hashOf(number)], true), askOf(placing([number]))]);
       expect(found?.state === 'FOUND' ? placed : [found?.state, placed]).toEqual(
@@ -142,7 +142,7 @@ const write = (reading: Reading, ...groups: (readonly Decision[])[]) =>
   );
 
 describe('a write', () => {
-  test('is stored once of two that were read at one moment, also the first of a maker, and also of cancellations alone', async () => {
+  test('is stored for only one of two requests with the same read, even if they are a maker’s first', async () => {
     for (const of of ['orders', 'cancels'] as const) {
       for (let round = 0; round < 2; round += 1) {
         const reading = await store.read(wantedOf());
@@ -155,7 +155,7 @@ describe('a write', () => {
     expect([orders?.left, cancels?.left].map((left) => Math.round(left ?? 0))).toEqual([998, 998]);
   });
 
-  test('of makers that share a request is stored all or none, and others do not fail with them', async () => {
+  test('for makers that share a request is stored for all or none, and others do not fail with it', async () => {
     const reading = await store.read(wantedOf());
     await write(reading, [chargeOf(other, 'orders', reading)]);
     const both = [chargeOf(maker, 'orders', reading), chargeOf(other, 'orders', reading), placeOf(1)];
@@ -167,7 +167,7 @@ describe('a write', () => {
     expect(await askOf(placing([1]))).toBe('stored');
   });
 
-  test('does not wait for a lock: whoever holds it comes first', async () => {
+  test('fails instead of waiting for a lock that another holds', async () => {
     const reading = await store.read(wantedOf());
     await write(reading, [chargeOf(maker, 'orders', reading)]);
     const again = await store.read(wantedOf());
@@ -177,7 +177,7 @@ describe('a write', () => {
     expect(await write(again, [chargeOf(maker, 'orders', again)])).toEqual([true]);
   });
 
-  test('fails after a crash, by the row of trust and by the versions', async () => {
+  test('fails after a crash, because the trust row or the versions differ', async () => {
     const first = await store.read(wantedOf());
     await write(first, [chargeOf(maker, 'cancels', first)]);
     const reading = await store.read(wantedOf([1]));
@@ -189,7 +189,7 @@ describe('a write', () => {
     expect(await write(reading, [chargeOf(maker, 'orders', reading), placeOf(1)])).toEqual([false]);
   });
 
-  test('of an order fails where a note or another order of its hash came after the read, and replaces an older note', async () => {
+  test('of an order fails if its hash was noted after the read, and replaces an older note', async () => {
     await store.note([hashOf(1)], 0, 0);
     const reading = await store.read(wantedOf([1, 2]));
     expect(reading.standing.hashes.get(hashOf(1))?.notedUntilMs).toBeGreaterThan(0);
@@ -198,7 +198,7 @@ describe('a write', () => {
     const alone = [chargeOf(other, 'orders', reading)];
     const [isPlaced, isCharged] = await write(reading, decisions(2), alone);
     expect(isPlaced).toBe(false);
-    // Postgres may release the locks of the failed write a moment later. The product then decides again.
+    // Postgres may release the locks of the failed write a moment later. The service then decides again.
     if (isCharged === false) await until('the other is charged', async () => (await write(reading, alone))[0] === true);
     expect(await write(reading, decisions(1))).toEqual([true]);
     const { standing } = await store.read(wantedOf([1, 2]));
@@ -207,7 +207,7 @@ describe('a write', () => {
     expect((await store.findHashes([hashOf(1)])).rows[0]?.notedUntilMs).toBeUndefined();
   });
 
-  test('of a replacement fails where its order was filled since, or is not in flight any more', async () => {
+  test('of a replacement fails if its order was filled since the read, or is no longer in flight', async () => {
     await openOrder(1);
     expect(await askOf(placing([2]))).toBe('stored');
     const mark = (number: number, onlyWith: bigint | 'in flight'): Decision => {
@@ -228,7 +228,7 @@ describe('a write', () => {
   });
 });
 
-describe('what is read', () => {
+describe('a read', () => {
   const standingOf = async (numbers: readonly number[] = []): Promise<Standing> =>
     (await store.read(wantedOf(numbers))).standing;
 
@@ -255,7 +255,7 @@ describe('what is read', () => {
     expect(makers.get(other)).toMatchObject({ open: 0, inFlight: 0, remembered: 0, onTheirWay: 1 });
   });
 
-  test('has expired orders where the limit is near', async () => {
+  test('counts expired orders only near the limit', async () => {
     await openOrder(1);
     await owner.query('update orders set expires_at_seconds = 9');
     const read = async (countExpiredBeyond: number) => {
@@ -266,7 +266,7 @@ describe('what is read', () => {
     expect(await askOf(placing([2], { openOrdersMax: 1 }))).toBe('stored');
   });
 
-  test('takes no account of what somebody else has cancelled', async () => {
+  test('ignores what somebody else has cancelled', async () => {
     const cancelledBy = async (whose: Address) => {
       await owner.query(
         `insert into hashes (order_hash, maker, partition, state, expires_at_seconds) values ($1, $2, 3, 'CANCELLED', 9)`,
@@ -277,7 +277,7 @@ describe('what is read', () => {
     expect([await cancelledBy(other), await cancelledBy(maker)]).toEqual([undefined, 'CANCELLED']);
   });
 
-  test('has the time of the server, and never one before a row of it', async () => {
+  test('has the time of the server, and never one before the time of a row', async () => {
     const near = (await store.read(wantedOf())).nowMs - Date.now();
     expect(Math.abs(near)).toBeLessThan(60_000);
     await ask(placing([1]));
@@ -286,7 +286,7 @@ describe('what is read', () => {
     expect((await store.read(wantedOf())).nowMs).toBe(aheadMs);
   });
 
-  test('of hashes has the open, placed and unfolded ones with maker and salt', async () => {
+  test('of hashes or salts finds the orders that are open, in flight or unfolded', async () => {
     await openOrder(1);
     await ask(placing([2]));
     await owner.query(
@@ -309,7 +309,7 @@ describe('what is read', () => {
       [2, '0x7'],
       [3, '0x5'],
     ]);
-    // What was accepted later is not meant: the one in flight a moment ago, the open one at 1.
+    // Orders that were accepted later are left out: the one in flight a moment ago, the open one at 1.
     expect(await findSalts(Date.now() - 60_000)).toEqual([
       [1, '0x9'],
       [3, '0x5'],
@@ -321,7 +321,7 @@ describe('what is read', () => {
   });
 });
 
-test('what was not appended is released, and what another request has stored stays', async () => {
+test('a release removes what its request has stored, and nothing of another request', async () => {
   const { decisions } = await ask(placing([1]));
   expect(decisions).toHaveLength(2);
   await store.release('another', [hashOf(1)], [hashOf(1)]);
@@ -331,7 +331,7 @@ test('what was not appended is released, and what another request has stored sta
   expect(await askOf(placing([1]))).toBe('stored');
 });
 
-test('notes are forgotten when they are old', async () => {
+test('old notes are forgotten, and newer ones stay', async () => {
   await store.note([hashOf(1)], 0, 0);
   const isNoted = async () => (await store.findHashes([hashOf(1)])).rows[0]?.notedUntilMs !== undefined;
   await store.forgetNotes(60_000);
@@ -341,7 +341,7 @@ test('notes are forgotten when they are old', async () => {
   expect(await isNoted()).toBe(false);
 });
 
-test('of more old notes than a statement deletes none is left', async () => {
+test('all old notes are deleted, even more than one statement deletes', async () => {
   await owner.query(`insert into in_flight (order_hash, until_ms) select decode(lpad(to_hex(n), 64, '0'), 'hex'), 1
     from generate_series(1, 50000) as n`);
   await store.note([hashOf(1_000_000)], 0, 0);
@@ -351,7 +351,7 @@ test('of more old notes than a statement deletes none is left', async () => {
 });
 
 describe('a server that may have lost something', () => {
-  test('decides nothing until it is trusted again, and nothing about requests that came before', async () => {
+  test('decides nothing until it is trusted again, and never what came before that', async () => {
     await owner.query('delete from trust');
     expect(await askOf(placing([1]))).toBe('untrusted');
     expect(await find([hashOf(1)], true)).toEqual([{ state: 'UNSURE' }]);
@@ -367,7 +367,7 @@ describe('a server that may have lost something', () => {
   test.each([
     ['was restarted cleanly', `started_at = started_at - interval '1 s'`],
     ['has a dump of another server', 'table_id = 1'],
-  ])('as it %s is trusted once the log is folded, as of the same time', async (_what, change) => {
+  ])('because it %s is trusted once the log is folded, since the same time as before', async (_what, change) => {
     await owner.query(`update trust set ${change}, since_ms = 7`);
     expect(await askOf(placing([1]))).toBe('untrusted');
     expect(await store.beginTrust()).toEqual({ sinceMs: 7, isTrusted: false });
@@ -400,7 +400,7 @@ interface Plan {
   readonly Plans?: readonly Plan[];
 }
 
-test('every look-up is by an index, whatever the size of the tables', async () => {
+test('every look-up uses an index, whatever the size of the tables', async () => {
   const statements = new Map<string, string>();
   const noting: Query = (text, values, name) => {
     if (!text.startsWith('set ')) statements.set(name ?? text, text);
@@ -441,7 +441,7 @@ test('every look-up is by an index, whatever the size of the tables', async () =
   expect(await askOf(placing([20]), by)).toBe('stored');
   await noted.alone([maker], async () => undefined);
   await noted.release('r', [hashOf(1)], [hashOf(1)]);
-  // What requests of several kinds ask that share a statement.
+  // The read for requests of several kinds that share a statement.
   await noted.read({ ...wantedOf([5], [6]), isInstructing: true, isCancellingAll: true });
   await noted.forgetNotes(0);
   await noted.endTrust((await noted.beginTrust()).sinceMs);

@@ -6,7 +6,7 @@ import { writeDecisions } from './write-decisions.js';
 
 const FORGOTTEN_AT_ONCE = 20_000;
 
-/** What ingress decides by, in Postgres. Each call is one statement, but for `alone`. */
+/** Opens the store in Postgres by which ingress decides. Only `alone` needs a transaction. */
 export function openStore(postgres: Pick<Postgres, 'query' | 'transaction'>): Store {
   const readAndWrite = (query: Query): ReadAndWrite => ({
     read: (wanted) => readStanding(query, wanted),
@@ -51,15 +51,15 @@ export function openStore(postgres: Pick<Postgres, 'query' | 'transaction'>): St
 
 const clockSql = '(extract(epoch from clock_timestamp()) * 1000)::bigint';
 
-// In the order of the hashes, so that two statements never wait for each other. A note holds for requests that were
-// received before it was there: a millisecond more, as times are rounded.
+// Insert in the order of the hashes, so that two statements never wait for each other. A note holds for requests that
+// were received before it was there. A millisecond is added, because times are rounded.
 const noteSql = `
   insert into in_flight as f (order_hash, until_ms)
   select u.order_hash, greatest($3::bigint, ${clockSql} + 1) from unnest($1::bytea[]) as u (order_hash)
   where exists (select from trusted where since_ms = $2::bigint) order by u.order_hash
   on conflict (order_hash) do update set until_ms = greatest(f.until_ms, excluded.until_ms) where f.maker is null`;
 
-// An order enters the book only once it is judged. Of one whose opening is pruned nobody knows what came before.
+// An order enters the book only once it is judged. If its opening is pruned, nobody knows what came before.
 const inBookSql = `
   select from order_history where order_hash = any ($1::bytea[])
   group by order_hash having bool_or(status <> 'VALIDATING') or not bool_or(happened = 'OPENED') limit 1`;
@@ -68,15 +68,15 @@ const releaseSql = `
   with placed as (delete from in_flight where order_hash = any ($1::bytea[]) and request_id = $3)
   delete from cancelling where order_hash = any ($2::bytea[]) and request_id = $3`;
 
-// Anybody may have had a hundred thousand notes made: each statement ends in time. The time in a query of its own is
-// one value, which the index can look up.
+// Anybody can cause a hundred thousand notes, so limit each statement. The time in a query of its own is one value,
+// which the index can look up.
 const forgetSql = `
   delete from in_flight where order_hash = any (array(
     select order_hash from in_flight where partition is null and until_ms < (select ${clockSql} - $1::bigint)
     order by until_ms limit ${FORGOTTEN_AT_ONCE})) and partition is null
   returning 1`;
 
-// What was in flight survives a clean restart, and a crash empties the table: only then the time begins anew.
+// What was in flight survives a clean restart. A crash empties this table too, and only then the time begins again.
 const beginTrustSql = `
   with begun as (
     insert into trust (started_at, table_id, since_ms, is_trusted)

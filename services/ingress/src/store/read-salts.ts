@@ -2,7 +2,7 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { byteaOf, type Query } from '@makerbook/postgres';
 import type { FoundBySalt, WantedSalts } from './store.js';
 
-/** As `findBySalts` says, at one moment. */
+/** Reads what `findBySalts` returns, in one snapshot. */
 export async function readSalts(query: Query, { maker, salts, untilMs, lastsMs }: WantedSalts) {
   const given = [byteaOf(maker), salts, untilMs, lastsMs];
   const rows = await query<SaltRow>(saltsSql, given, 'find by salts');
@@ -22,7 +22,7 @@ interface SaltRow {
   readonly is_cancelling: boolean;
 }
 
-/** The salt of an order by the start of its record, `{"order":{"salt":"0x…"`: a thousand are not parsed for that. */
+/** The salt of an order by the start of its record, `{"order":{"salt":"0x…"`, without parsing the record. */
 export const saltOf = (recordStart: string) => `split_part(${recordStart}, '"', 6)`;
 
 const saltsSql = `

@@ -13,7 +13,7 @@ import { encodeHashes, encodeMakers } from './encode-columns.js';
 import { saltOf } from './read-salts.js';
 import { budgetKey, type FoundRows, type Reading, type Wanted } from './store.js';
 
-/** Reads what requests are decided by in one statement, and so at one moment. */
+/** Reads what requests are decided by. One statement is one snapshot. */
 export async function readStanding(query: Query, wanted: Wanted): Promise<Reading> {
   const { makers, isPlacing } = wanted;
   const { sql, name } = standingSql(wanted);
@@ -31,7 +31,7 @@ function hashesOf(wanted: Wanted, rows: readonly Row[]): ReadonlyMap<Hex, HashSt
   const ownerOf = new Map(wanted.hashes.map(({ orderHash, maker }) => [orderHash, maker]));
   const note = (bare: string, more: HashStanding, maker?: Hex) => {
     const orderHash: Hex = `0x${bare}`;
-    // Anybody may cancel a hash of another maker.
+    // Skip notes of other makers: anybody may cancel a hash of another maker.
     if (maker !== undefined && ownerOf.get(orderHash) !== maker) return;
     hashes.set(orderHash, { ...hashes.get(orderHash), ...more });
   };
@@ -107,7 +107,7 @@ function standingOf(row: Row): MakerStanding {
   };
 }
 
-/** What is not asked for is undefined. */
+/** A column that is not asked for is undefined. */
 interface Row {
   readonly now_ms: bigint;
   readonly since_ms: bigint | null;
@@ -135,8 +135,8 @@ interface Row {
 }
 
 /**
- * The columns and joins that requests need. A statement that a connection knows already is not parsed again, so each
- * variant has its name. Every look-up is by an index.
+ * Builds a statement with the columns and joins that requests need. Each variant has its name, so that a connection
+ * does not parse a known statement again. Every look-up is by an index.
  */
 function standingSql({ isPlacing, isInstructing, isCancellingAll, replaced }: Wanted) {
   const isReplacing = replaced.length > 0;
@@ -172,8 +172,8 @@ const statements = new Map<string, string>();
 
 const ofMakers = 'unnest($1::bytea[]) with ordinality as r (maker, at)';
 
-// Counted in one snapshot: the fold counts an order in the commit that deletes its row in flight, and it does not
-// forget a hash before it writes the nonce that has passed it. The hashes are looked up once, for all makers.
+// Count in one snapshot: the fold counts an order in the commit that deletes its row in flight, and forgets a hash only
+// after it has written the nonce that passes it. The hashes are looked up once, for all makers.
 const placingSql = `m.nonce, coalesce(m.open_orders, 0) - c.open as open, f.orders as in_flight,
     coalesce(m.remembered, 0) as remembered, f.placed + c.unplaced as on_their_way,
     case when coalesce(m.open_orders, 0) - c.open + f.orders > r.beyond then (
@@ -217,7 +217,7 @@ const listedSql = `
       where o.maker = r.maker
         and not exists (select from cancelling k where k.maker = o.maker and k.order_hash = o.order_hash)) as listed`;
 
-/** Reads what `findHashes` of the store gives. */
+/** Reads what `findHashes` of the store returns. */
 export async function findHashes(query: Query, orderHashes: readonly Hex[]): Promise<FoundRows> {
   const rows = await query<HashRow>(hashesSql, [encodeArray('bytea', orderHashes)], 'find hashes');
   const orderOf = (maker: Hex | null, salt: string | null, expiresAtSeconds: bigint | null) => {
@@ -272,7 +272,7 @@ const hashesSql = `
     left join hashes h on h.order_hash = u.order_hash and h.state <> 'CANCELLED'
   order by u.at`;
 
-/** The makers' rows, in the order of their addresses, until the transaction ends. */
+/** Locks the makers' rows until the transaction ends, in the order of their addresses. */
 export async function lockMakers(query: Query, makers: readonly Address[]): Promise<void> {
   await query(`set local lock_timeout = '1s'`);
   const sql = 'select from budgets where maker = any ($1::bytea[]) order by maker, of_cancels for update';

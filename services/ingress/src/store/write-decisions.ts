@@ -9,10 +9,10 @@ type Place = Extract<Decision, { kind: 'place' }>;
 type Mark = Extract<Decision, { kind: 'mark' }>;
 type Of<D> = D & { readonly group: number; readonly requestId: string };
 
-/** Versions are drawn: so none is used twice, also after a crash that empties the table. */
+/** Versions are random, so none is used twice, even after a crash that empties the table. */
 const VERSIONS = 2 ** 48 - 1;
 
-/** See `ReadAndWrite`. A group that races another process for a hash is not stored, nor one without a decision left. */
+/** See `ReadAndWrite`. Does not store a group that loses a race for a hash, or that has no decision left. */
 export async function writeDecisions(query: Query, reading: Reading, groups: readonly Group[]): Promise<boolean[]> {
   try {
     const written = await write(query, reading, groups);
@@ -32,7 +32,7 @@ async function write(query: Query, reading: Reading, groups: readonly Group[]): 
   );
   const of = <Kind extends Decision['kind']>(kind: Kind) =>
     all.filter((one): one is Of<Extract<Decision, { kind: Kind }>> => one.kind === kind);
-  // Of each budget the last charge has those before it.
+  // The last charge of each budget includes those before it.
   const charges = [...new Map(of('charge').map((one) => [budgetKey(one.maker, one.of), one])).values()];
   const versionOf = ({ maker, of: which }: Charge) => reading.versions.get(budgetKey(maker, which));
   await createRows(
@@ -71,7 +71,7 @@ function compose(steps: readonly Step[]): string {
   return `with ${sqls.join(',\n')}\nselect grp from granted`;
 }
 
-/** One that is there, and whatever it holds, is left as it is: its version is not the one that was read. */
+/** Creates missing rows. Leaves an existing row as it is: its version is not the one that was read. */
 async function createRows(query: Query, charges: readonly Charge[]): Promise<void> {
   if (charges.length === 0) return;
   const sql = `insert into budgets (maker, of_cancels) select * from unnest($1::bytea[], $2::boolean[]) on conflict do nothing`;
@@ -91,8 +91,8 @@ interface Step {
 const inGranted = 'grp in (select grp from granted)';
 
 /**
- * Whoever does not get a lock at once was overtaken: so nobody waits for a lock, and there are no deadlocks. `granted`
- * are the groups that are written.
+ * A group that does not get its locks at once was overtaken. So nobody waits for a lock, and there are no deadlocks.
+ * `granted` are the groups that are written.
  */
 function chargeStep(charges: readonly Of<Charge>[], versionOf: (charge: Charge) => number): Step {
   return {
@@ -121,7 +121,7 @@ function chargeStep(charges: readonly Of<Charge>[], versionOf: (charge: Charge) 
   };
 }
 
-/** Nothing was lost since it was read. */
+/** Checks that nothing was lost since the read. */
 function trustStep({ standing }: Reading): Step {
   return {
     name: 't',
@@ -132,8 +132,8 @@ function trustStep({ standing }: Reading): Step {
 }
 
 /**
- * A note that does not refuse the order is replaced by it, where it is as it was read. An order or a note that has come
- * since breaks the primary key, and nothing is written.
+ * Replaces a note that does not refuse the order, if the note is as it was read. An order or a note that has come since
+ * breaks the primary key, and nothing is written.
  */
 function placeSteps(placed: readonly Of<Place>[], { standing }: Reading): Step[] {
   const notes = placed.flatMap(({ orderHash, group }) => {
@@ -178,7 +178,7 @@ function markStep(marked: readonly Of<Mark>[]): Step {
   };
 }
 
-/** What is replaced is as it was read: open with as much left, or in flight. */
+/** Checks that what is replaced is as it was read: open with as much left, or in flight. */
 function compareStep(replaced: readonly Of<Mark>[]): Step {
   return {
     name: 'r',
@@ -213,7 +213,7 @@ function keyParameters(n: number): string {
     .join(', ');
 }
 
-/** Another process has placed or noted one of the hashes since they were read. */
+/** True if another process has placed or noted one of the hashes since they were read. */
 function isRace(error: unknown): boolean {
   const { code } = ((error as Error).cause ?? {}) as { code?: string };
   return code === '23505' || code === '40P01';

@@ -21,9 +21,9 @@ export function holdTestStore(nowMs: () => number) {
     trustedSinceMs: 0 as Standing['trustedSinceMs'],
     makers,
     hashes: new Map<Hex, HashStanding>(),
-    /** Of hashes that are looked up. */
+    /** The rows of hashes that are looked up. */
     rows: new Map<Hex, Partial<HashRows>>(),
-    /** When orders of `rows` were accepted, where it matters. */
+    /** When orders of `rows` were accepted, if it matters. */
     acceptedAtMs: new Map<Hex, number>(),
     /** Orders that have only been VALIDATING. */
     unjudged: new Set<Hex>(),

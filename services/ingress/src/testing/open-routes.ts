@@ -12,7 +12,7 @@ import { holdTestStore } from './hold-test-store.js';
 import { hashOf, lower, newWallet, type SignedOrder, signCancellation, testDomain } from './sign-test-orders.js';
 
 export const [maker, other, stranger, key] = [newWallet(), newWallet(), newWallet(), newWallet()];
-/** The contract of a maker, as which `owner` signs. */
+/** The contract of a maker. `owner` signs for it. */
 export const [contract, owner] = [`0x${'c0'.repeat(20)}`, newWallet()];
 const environment = {
   KAFKA_BROKERS: 'none:1',
@@ -23,7 +23,7 @@ const environment = {
   UNKNOWN_HASHES_PER_CLIENT_MAX: '3',
 };
 export const settings = readSettings(ingressSettings, environment);
-/** The routes on a store that answers as it is told to, and a log that counts. */
+/** The routes on a store that a test controls, and a log that counts. */
 export function openRoutes(given: Given = {}) {
   const {
     lagSeconds = 0,
@@ -110,7 +110,7 @@ export type Given = Partial<Makers> & {
   readonly askWallets?: Outside['askWallets'];
   readonly askCode?: Outside['askCode'];
   readonly lagSeconds?: number;
-  /** Settings of its own. */
+  /** Settings that differ from the common ones. */
   readonly own?: Record<string, string>;
   readonly isLogAway?: boolean;
   readonly mayHaveBeenAppended?: boolean;
@@ -118,7 +118,7 @@ export type Given = Partial<Makers> & {
   readonly isBehind?: boolean;
   /** How far the clock of Postgres is ahead. */
   readonly storeAheadMs?: number;
-  /** How far that of the brokers is. */
+  /** How far the clock of the brokers is ahead. */
   readonly brokerAheadMs?: number;
 };
 
@@ -130,7 +130,7 @@ export const foundOf = ({ order }: SignedOrder) => ({
   salt: order.salt as Hex,
   expiresAtSeconds: 9,
 });
-/** It is open, with so much of it left. */
+/** Makes the order open, with this amount left. */
 export const openIn = ({ held }: Pick<ReturnType<typeof openRoutes>, 'held'>, order: SignedOrder, remaining = 100n) => {
   held.rows.set(hashOf(order), { open: foundOf(order), isAccepted: true });
   const amounts = { making: 100n, remaining, expiresAtSeconds: 9 };

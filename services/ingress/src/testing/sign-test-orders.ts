@@ -42,10 +42,7 @@ const tokenB = '0x00000000000000000000000000000000000000b2';
 
 const hex = (value: bigint | number) => `0x${value.toString(16)}`;
 
-/**
- * A well-formed order of the wallet that expires in an hour. It is signed with the generic encoder of ethers: the
- * oracle.
- */
+/** A well-formed order of the wallet that expires in an hour. The generic encoder of ethers signs it, as the oracle. */
 export async function signOrder(wallet: Wallet, terms: Partial<OrderText> = {}): Promise<SignedOrder> {
   const order = {
     salt: `0x${randomBytes(32).toString('hex').replace(/^0+/, '')}`,
@@ -96,7 +93,7 @@ export async function signExit(what: keyof typeof exitTypes, maker: Wallet, term
   return { ...body, signature };
 }
 
-/** The digest of such a body. */
+/** The digest of a body of `signExit`. */
 export const hashExit = (what: keyof typeof exitTypes, body: object) =>
   TypedDataEncoder.hash(typedDataDomain(testDomain), exitTypes[what], { ...anyToken, ...body });
 

@@ -21,7 +21,7 @@ export const hasher = createSwapCallHasher({ serviceName: 'Test', chainId: 8217,
 
 const token = (last: string): Address => `0x${last.padStart(40, '0')}`;
 
-/** A quote of each version that holds for long, with a minimum of 1000. */
+/** A quote of each version that is valid for long, with a minimum of 1000. */
 export const quoteV0: Extract<UnsignedSwapCall, { version: 'v0' }> = {
   version: 'v0',
   tokenIn: token('1'),

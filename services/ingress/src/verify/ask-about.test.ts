@@ -19,7 +19,7 @@ describe('a contract wallet', () => {
 
   function open(isAway = false) {
     const chain = { isAway: false, asked: [] as boolean[] };
-    /** The contract accepts what its owner has signed, and does not look at the bytes behind that. */
+    /** The contract accepts what its owner has signed, and does not look at the bytes behind the signature. */
     const askWallets: Outside['askWallets'] = async (questions, { isExit }) => {
       chain.asked.push(isExit);
       if (chain.isAway) return 'unknown';
@@ -41,7 +41,7 @@ describe('a contract wallet', () => {
     return { chain, post, openOrder, outcomeOf, say };
   }
 
-  test('takes all back, sends heartbeats and names keys, which cancel for it without the chain', async () => {
+  test('cancels all, sends heartbeats and names keys, which cancel for it without the chain', async () => {
     const { chain, openOrder, outcomeOf, say } = open();
     for (const what of ['cancelAll', 'heartbeat', 'cancelKeys'] as const)
       expect([await say(what, stranger), await say(what)]).toEqual(['invalid_signature', 'taken']);
@@ -55,7 +55,7 @@ describe('a contract wallet', () => {
     expect(await outcomeOf(paths.cancellations, [cancelling(order, key)])).toBe('taken');
   });
 
-  test('has a place of its own for what takes orders back', async () => {
+  test('is asked with the exit flag only for cancellations, cancel-all and heartbeats', async () => {
     const { chain, openOrder, outcomeOf, say } = open();
     const order = await sign();
     openOrder(order);
@@ -74,7 +74,7 @@ describe('a contract wallet', () => {
     expect(await asked(outcomeOf(paths.replacements, replacement))).toEqual(['taken', false, false]);
   });
 
-  test('names itself while Postgres is away: cancel-all needs no store, and of a hash it is not known whose it is', async () => {
+  test('can cancel all but no single hash while Postgres is down, because the hash names no maker', async () => {
     const { post, say } = open(true);
     const byHash = { ...lengthened(cancelling(await sign(), owner)), salt: '0x5' };
     const detail = expect.stringContaining('cancel-all');
@@ -82,7 +82,7 @@ describe('a contract wallet', () => {
     expect(await say('cancelAll')).toBe('taken');
   });
 
-  test('is unavailable while the chain is away; keys are served, and strangers are told so', async () => {
+  test('is unavailable while the chain is down, but other makers and strangers are answered', async () => {
     const { chain, outcomeOf, say } = open();
     const [mine, theirs, foreign] = [await sign(), await signOrder(maker), await signOrder(stranger)];
     chain.isAway = true;

@@ -3,16 +3,17 @@ import { type ApiRequest, type Refusal, unavailable } from '@makerbook/http';
 
 /** A signature that no key of the maker has made. */
 export interface Doubt extends WalletQuestion {
-  /** The item of the request. */
+  /** The index of the item in the request. */
   readonly index: number;
-  /** Why no key has made it. */
+  /** Why no key has made the signature. */
   readonly fault: string;
 }
 
 /**
  * Asks the contracts of the makers about signatures (EIP-1271), for the client of a request.
- * @param isExit the request takes orders back
- * @returns the first doubt that stands, with both faults; 503 where that is not known; undefined where all are accepted
+ * @param isExit true if the request takes orders back
+ * @returns the first signature that a contract refuses, with both faults; 503 if that is unknown; undefined if all are
+ * accepted
  */
 export async function askAbout(
   askWallets: AskWallets,

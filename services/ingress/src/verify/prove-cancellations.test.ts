@@ -14,7 +14,7 @@ const types = { OrderCancellationRequest: [{ name: 'orderHash', type: 'bytes32' 
 const hashers = createRequestHashers(domain);
 const maker = wallet.address.toLowerCase() as Hex;
 
-test('a cancellation signed as common wallets sign it is the maker’s, for its own salt alone, odd digits or padded', async () => {
+test('a cancellation that a common wallet signed counts only for its own salt, padded or not', async () => {
   const salt = `0x${'1f'.padStart(64, '0')}`;
   const signature = await wallet.signTypedData({ ...typedDataDomain(domain), salt }, types, { orderHash });
   const query = new URLSearchParams({ orderHashes: orderHash, signatures: signature });
@@ -27,7 +27,7 @@ test('a cancellation signed as common wallets sign it is the maker’s, for its 
   for (const text of ['0x1f', '0x01f', salt]) expect(check(text)).toEqual({ maker });
   const fault = expect.stringMatching(/^it recovers to 0x[0-9a-f]{40} .*uint256.* 0x[0-9a-f]{40}/);
   expect(check('0x1e')).toMatchObject({ fault });
-  // The address that it recovers to tells the maker's own signature from a wrongly signed one.
+  // The recovered address tells a maker's own signature from one that was signed wrongly.
   const other = check('0x1f', `0x${'11'.repeat(20)}`);
   expect(other).toMatchObject({ fault: expect.stringContaining(`and to ${maker} with bytes32`) });
   expect(other).not.toMatchObject({ fault: expect.stringContaining('11'.repeat(20)) });

@@ -11,10 +11,10 @@ import type { Parts } from '../parts.js';
 import { askAbout, type Doubt } from './ask-about.js';
 import { SIGNATURES_PER_SLICE } from './yield-slices.js';
 
-/** The facts to append, by their orders. */
+/** The facts to append, keyed by order hash. */
 export type ToCancel = ReadonlyMap<Hex, OrderCancelled>;
 
-/** Their orders, as the domain is asked about them. */
+/** The orders of the facts, in the form that the domain takes. */
 export function cancelledHashes(
   { settings, makers }: Pick<Parts, 'settings' | 'makers'>,
   toCancel: ToCancel,
@@ -28,17 +28,17 @@ export function cancelledHashes(
 const saltTypes = ['uint256', 'bytes32'] as const;
 
 export interface Proven {
-  /** Of orders that are known. */
+  /** Cancellations of known orders. */
   readonly toCancel: ToCancel;
-  /** Of hashes that nobody has placed, as far as is known. */
+  /** Cancellations of hashes that nobody has placed, as far as known. */
   readonly unplaced: ToCancel;
-  /** Hashes of which nothing is known, and that cannot be cancelled without their salt, or by a contract. */
+  /** Hashes about which nothing is known. They cannot be cancelled without their salt, or by a contract. */
   readonly unsure: readonly Hex[];
 }
 
 export type ProvingParts = Pick<Parts, 'hashCancellation' | 'askWallets' | 'nextSlice' | 'makers'>;
 
-/** Refuses the first signature that is not the maker's, if any. @param isExit nothing is placed in their stead */
+/** Refuses the first signature that is not the maker's, if any. @param isExit true if nothing is placed instead */
 export async function proveCancellations(
   { hashCancellation, askWallets, nextSlice, makers }: ProvingParts,
   { cancellations, signatureAt }: AskedCancellations,
@@ -65,13 +65,13 @@ export async function proveCancellations(
     const makerOf = (signer: Address) => makerFor(makers, signer, found?.maker);
     const proof = proveCancellation({ hashCancellation }, cancellation, salt, makerOf);
     const maker = 'maker' in proof ? proof.maker : found?.maker;
-    // Nobody knows whether it is an order of the signer's, or of a maker whose key it is.
+    // It is unknown whether the order is the signer's own, or of a maker whose key signed.
     if (found === undefined && maker !== undefined && makers.isCancelKey(maker)) {
       unsure.add(orderHash);
       continue;
     }
     if ('fault' in proof) {
-      if (!makers.isCaughtUp()) return unavailable('the whitelist is still being read, and with it whose keys cancel');
+      if (!makers.isCaughtUp()) return unavailable('the whitelist with the cancel keys is still being read');
       if (askWallets === undefined) return refuseSignature(cancellation.salt, proof.fault, index, signatureAt);
       if (maker !== undefined) doubts.push({ ...proof, index, wallet: maker, signature: cancellation.text });
     }
@@ -93,9 +93,9 @@ export async function proveCancellations(
 }
 
 /**
- * Finds the maker for whom a cancellation is signed in a domain with this salt, or says why no key has, with the
- * digests to be signed. The interface types the salt as uint256; common wallets can only type it as bytes32, so that is
- * tried before it is refused.
+ * Finds the maker for whom a cancellation is signed in a domain with this salt. If no key has signed it, says why, with
+ * the digests to sign. The interface types the salt as uint256. Common wallets can only type it as bytes32, so both are
+ * tried.
  */
 export function proveCancellation(
   { hashCancellation }: Pick<Parts, 'hashCancellation'>,
@@ -122,14 +122,14 @@ export function proveCancellation(
   const digests = hashed.map(bytesToHex);
   if (isSignatureRefusal(signature)) return { fault: describeSignatureRefusal(signature), digests };
   if (others.every((signer) => signer === undefined)) return { fault: 'no key can have made it', digests };
-  // The maker is not named: who asks need not be the one to know it.
+  // Do not name the maker: the client may be a stranger.
   const fault = `it recovers to ${others[0]} with the salt typed uint256, and to ${others[1]} with bytes32`;
   return { fault, digests };
 }
 
 /**
- * The maker for whom the signer cancels: itself, or one whose key it is. Of an unsure hash no maker is known: it is the
- * signer, be it a maker or a key.
+ * The maker for whom the signer cancels: the signer itself, or one whose key it is. If the hash is unsure, no maker is
+ * known, and the result is the signer, maker or key.
  */
 function makerFor(makers: Makers, signer: Address, maker: Address | undefined): Address | undefined {
   if (maker !== undefined) return signer === maker || makers.cancelKeysOf(maker).includes(signer) ? maker : undefined;

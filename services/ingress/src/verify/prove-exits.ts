@@ -8,9 +8,9 @@ import type { Parts } from '../parts.js';
 import { askAbout } from './ask-about.js';
 
 /**
- * The whitelist first: a stranger costs a look-up.
+ * Proves who signed a message. Checks the whitelist first, so that a stranger costs only a look-up.
  * @param takesKeys whether a key that may cancel for the maker may sign it
- * @returns the key, where it was no key or contract of the maker
+ * @returns the cancel key that signed; no key if the maker or its contract signed
  */
 export async function proveSigner(
   { makers, askWallets }: Pick<Parts, 'makers' | 'askWallets'>,
@@ -33,28 +33,28 @@ export async function proveSigner(
   if (isRefusal(doubt)) return doubt;
   const who = takesKeys ? "the maker's, nor that of a key that may cancel for it" : "the maker's";
   const remedy =
-    key === undefined ? '' : ', a key that may cancel and move the switch alone: the maker has to sign this';
+    key === undefined ? '' : ', a key that may only cancel and move the switch: the maker has to sign this';
   const detail = `the signature is not ${who}: ${doubt.fault}${remedy}`;
   return { code: 'invalid_signature', detail, errors: [{ pointer: '/signature', detail }] };
 }
 
 /**
- * No maker is a cancel key. Without the store nobody could tell whose order such a key cancels, and a maker who was
- * named by another one could not cancel its own.
+ * Refuses a maker as a cancel key. Without the store nobody could tell whose order such a key cancels, and the named
+ * maker could not cancel its own orders.
  */
 export function refuseKeys({ makers }: Pick<Parts, 'makers'>, fact: Exit['fact']): Refusal | undefined {
   const keys = fact.type === 'CancelKeysSet' ? fact.keys : [];
   const at = keys.findIndex((key) => makers.admissionOf(key) !== 'UNKNOWN');
   return at < 0
     ? undefined
-    : refuseFields([{ path: ['keys', at], message: 'is a maker, and no maker can be a cancel key' }]);
+    : refuseFields([{ path: ['keys', at], message: 'is a maker: a maker cannot be a cancel key' }]);
 }
 
-/** An account without code is no token. While no node answers, a cap is taken all the same: it may save funds. */
+/** Refuses a cap on an account without code. While no node answers, takes the cap: it may save funds. */
 export async function refuseToken(
   { askCode }: Pick<Parts, 'askCode'>,
   fact: Exit['fact'],
 ): Promise<Refusal | undefined> {
   if (fact.type !== 'FillCapSet' || !isCapOn(fact) || (await askCode?.(fact.token)) !== false) return undefined;
-  return refuseFields([{ path: ['token'], message: 'is no contract: there is no code at this address' }]);
+  return refuseFields([{ path: ['token'], message: 'is not a contract: there is no code at this address' }]);
 }

@@ -10,7 +10,7 @@ import { refuse } from '../refuse-placements.js';
 import { askAbout, type Doubt } from './ask-about.js';
 import { SIGNATURES_PER_SLICE } from './yield-slices.js';
 
-/** An operator decides when orders are taken again: minutes, and not a second. */
+/** An operator decides when orders are taken again. That takes minutes, not a second. */
 const CANCEL_ONLY_RETRY_SECONDS = 30;
 
 type CheckingParts = Pick<Parts, 'settings' | 'makers' | 'projection' | 'now' | 'findHashes' | 'hashOrder'>;
@@ -34,7 +34,7 @@ export async function proveOrders(
   return proven;
 }
 
-/** Terms, `Valid-Until`, whitelist and lag: a stranger costs a look-up, and no recovery. */
+/** Checks terms, `Valid-Until`, whitelist and lag. So a stranger costs a look-up, and no recovery. */
 async function refuseBeforeSignatures(
   parts: CheckingParts,
   orders: readonly Order[],
@@ -48,7 +48,7 @@ async function refuseBeforeSignatures(
   const notAdmitted = checkAdmission(orders, makers.admissionOf);
   if (notAdmitted !== undefined) return refuse(notAdmitted);
   if (makers.isCancelOnly()) {
-    const detail = 'the service takes no new orders for now; cancelling and listing go on';
+    const detail = 'the service takes no new orders for now; cancelling and listing still work';
     return { ...unavailable(detail, CANCEL_ONLY_RETRY_SECONDS), measuredAs: 'cancel_only' };
   }
   const partitions = new Set(orders.map(({ maker }) => partitionOf(maker, settings.PARTITIONS)));
@@ -66,8 +66,8 @@ async function refuseLateBy({ findHashes, hashOrder }: CheckingParts, orders: re
 
 /**
  * Hashes each order and recovers its signer, up to the first that is not the maker it names: 403 `invalid_signature`.
- * CPU alone: libsecp256k1's recover is nearly all of it. `nextSlice` is awaited for requests of more than one slice.
- * What no key has signed is asked of the maker's contract; without `askWallets` it is refused.
+ * Uses only the CPU, nearly all of it in libsecp256k1's recover. Awaits `nextSlice` for requests of more than one
+ * slice. If no key has signed, asks the maker's contract. Without `askWallets` the order is refused.
  */
 export async function proveSignatures(
   { hashOrder, askWallets, nextSlice }: SigningParts,

@@ -19,9 +19,9 @@ export interface ProvenSalts {
 }
 
 /**
- * Finds the orders that a request names by their salts, open or on their way, once its signature is proved.
+ * Proves the signature of a request, and finds the orders that it names by their salts, open or in flight.
  * @param settleMs how long to wait for earlier cancellations of them to take effect
- * @returns 503 where Postgres cannot tell: nothing is cancelled then, and no answer says that there are none
+ * @returns 503 if Postgres cannot tell: nothing is cancelled then, and no answer says that there are none
  */
 export async function proveSalts(
   parts: ProvingParts,

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { createSlices } from './yield-slices.js';
 
-test('the event loop serves other work between slices, of however many long requests', async () => {
+test('the event loop serves other work between the slices of several long requests', async () => {
   const nextSlice = createSlices();
   let others = 0;
   const timer = setInterval(() => {

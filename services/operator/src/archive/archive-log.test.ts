@@ -55,7 +55,7 @@ async function open() {
   };
 }
 
-test('knows its age on a log that never stands still', async () => {
+test('an archive knows its age even if the log never stands still', async () => {
   const { archiving, given, take, pass, end } = await open();
   for (let offset = 0; offset < 5; offset += 1) {
     await take(offset);
@@ -67,7 +67,7 @@ test('knows its age on a log that never stands still', async () => {
   await end();
 });
 
-test('goes on writing while nobody tells the ends of the log', async () => {
+test('an archive goes on writing while the ends of the log cannot be read', async () => {
   const { archiving, given, files, fatal, take, pass, end } = await open();
   given.isAway = true;
   await take(0);
@@ -76,14 +76,14 @@ test('goes on writing while nobody tells the ends of the log', async () => {
   await end();
 });
 
-test('ends where the log was made anew', async () => {
+test('an archive stops if the log was created again', async () => {
   const { given, fatal, take, pass, end } = await open();
   given.end = 2n;
   await take(0, 1);
   await pass(2_000);
-  await expect(take(0)).rejects.toThrow('partition 0 goes back to 0: the log was made anew');
+  await expect(take(0)).rejects.toThrow('partition 0 goes back to 0: the log was created again');
   given.end = 1n;
   await pass(2_000);
-  expect(fatal).toEqual(['partition 0 ends at 1, the archive at 2: it is of another log']);
+  expect(fatal).toEqual(['partition 0 ends at 1, the archive at 2: the archive belongs to another log']);
   await end();
 });

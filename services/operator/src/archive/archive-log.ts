@@ -5,30 +5,32 @@ import { type Archive, addPart, mergeParts, type Newest, readNewest } from './op
 
 export type Archiving = Awaited<ReturnType<typeof archiveLog>>;
 
-/** Hears what goes wrong. */
+/** Called when something goes wrong. */
 export interface ArchiveFaults {
-  /** It cannot go on: another process adds parts, the log was made anew, or has lost what is to be archived. */
+  /**
+   * Archiving cannot continue: another process adds parts, or the log was recreated, or lost what is to be archived.
+   */
   readonly onFatal: (error: Error) => void;
-  /** The store has refused something, which is tried again. */
+  /** The store has refused something, which is retried. */
   readonly onFault: (error: Error) => void;
 }
 
-/** A part takes so many bytes in memory. Headers are most of the blocks of an idle log. */
+/** A part takes so many bytes in memory. Headers count: they are most of the block facts of an idle log. */
 const PART_BYTES = 16 * 1024 * 1024;
-/** Pause between two fetches, between two parts, and before what the store has refused is tried again. */
+/** Pauses between two fetches, between two parts, and before a retry of what the store has refused. */
 const FETCH_MS = 500;
 const PART_MS = 2_000;
 const RETRY_MS = 1_000;
-/** So many parts come before it is asked whether there are enough to merge. */
+/** How many new parts come before a check whether there are enough to merge. */
 const MERGE_EVERY = 100;
 
 /**
- * Adds to an archive what the log has beyond it, and goes on until it is stopped.
- * @param topic its name in Kafka, with the deployment's prefix
- * @throws ArchiveBroken where the archive is broken, of another log, or not signed; LogUnavailable
+ * Adds to an archive what the log has beyond it, until it is stopped.
+ * @param topic the name in Kafka, with the deployment's prefix
+ * @throws ArchiveBroken if the archive is broken, of another log, or not signed; LogUnavailable
  */
 export async function archiveLog(log: Log, topic: string, archive: Archive, faults: ArchiveFaults) {
-  if (archive.key?.type === 'public') throw new ArchiveBroken('ARCHIVE_KEY is a public key: it signs nothing');
+  if (archive.key?.type === 'public') throw new ArchiveBroken('ARCHIVE_KEY is a public key: give the private one');
   const newest = await readNewest(archive);
   await expectSameLog(log, topic, archive, newest);
   const from = endOf(archive, newest);
@@ -43,8 +45,8 @@ export async function archiveLog(log: Log, topic: string, archive: Archive, faul
     onRecords: (partition, records) => parts.take(partition, records, stopping.signal),
     onPosition: parts.moveTo,
   });
-  // Ends of the log, and when they were asked for. Once the archive holds all up to them, it was whole at that time.
-  // New ends are asked for only then, so that a log that never stands still has an age too.
+  // Ends of the log, and when they were read. Once the archive holds all up to them, it was whole at that time. New
+  // ends are read only then, so that a log that always grows has an age too.
   let wanted: { readonly ends: readonly bigint[]; readonly atMs: number } | undefined;
   let wholeAtMs = Number.NEGATIVE_INFINITY;
   const compareEnds = async () => {
@@ -80,11 +82,11 @@ export async function archiveLog(log: Log, topic: string, archive: Archive, faul
   return {
     /** Counts the parts and records that were added. */
     added: () => parts.added,
-    /** Milliseconds by which the log may be ahead of the archive; Infinity before the archive had all of it once. */
+    /** Milliseconds by which the log may be ahead of the archive; Infinity until the archive has had all of it once. */
     ageMs: () => performance.now() - wholeAtMs,
-    /** Resolves when all has been read that the log had at the start. Never after `onFatal`. */
+    /** Resolves when all that the log had at the start is read. Never after `onFatal`. */
     caughtUp: following.caughtUp,
-    /** Adds what has been read. */
+    /** Stops, and adds what was read. */
     async stop(): Promise<void> {
       stopping.abort();
       await following.stop();
@@ -98,11 +100,11 @@ const faultOf = ({ onFatal, onFault }: ArchiveFaults) => {
   return (error: Error) => (error instanceof ArchiveBroken ? onFatal(error) : onFault(error));
 };
 
-/** How far each partition is archived. */
+/** The offset up to which each partition is archived. */
 const endOf = ({ partitions }: Archive, newest: Newest | undefined): bigint[] =>
   newest?.header.to.map(BigInt) ?? new Array<bigint>(partitions).fill(0n);
 
-/** The newest archived record is the log's, too. */
+/** Checks that the newest archived record is the log's. */
 async function expectSameLog(log: Log, topic: string, archive: Archive, newest: Part | undefined): Promise<void> {
   expectBehind(endOf(archive, newest), await log.endOffsets(topic));
   const archived = newest?.records(topic).at(-1);
@@ -111,20 +113,22 @@ async function expectSameLog(log: Log, topic: string, archive: Archive, newest: 
   const stored = (await log.readRecords({ topic, partition }, [offset])).get(offset);
   if (stored === undefined || describeRecord(stored) !== describeRecord(archived))
     throw new ArchiveBroken(
-      `partition ${partition} has another record at ${offset} than ${archive.store.name}: it is of another log`,
+      `partition ${partition} has another record at ${offset} than ${archive.store.name}: the archive belongs to another log`,
     );
 }
 
-/** @throws ArchiveBroken where the log ends before what is archived of it */
+/** @throws ArchiveBroken if the log ends before what is archived of it */
 function expectBehind(to: readonly bigint[], ends: readonly bigint[]): void {
   for (const [partition, offset] of to.entries()) {
     const end = ends[partition] ?? 0n;
     if (end < offset)
-      throw new ArchiveBroken(`partition ${partition} ends at ${end}, the archive at ${offset}: it is of another log`);
+      throw new ArchiveBroken(
+        `partition ${partition} ends at ${end}, the archive at ${offset}: the archive belongs to another log`,
+      );
   }
 }
 
-/** A record as text: that of the log, be it restored, and that of the archive are the same one where these are. */
+/** A record as text, without the mark of a restore. A log's record is an archive's if their texts are equal. */
 export function describeRecord({ offset, timestampMs, key, value, headers }: StoredRecord): string {
   const { [RESTORED_HEADER]: _, ...own } = headers;
   return JSON.stringify([String(offset), timestampMs, key, value?.toString('base64') ?? null, own]);
@@ -139,7 +143,7 @@ class PartWriter {
   #newest: Newest | undefined;
   #records: StoredRecord[] = [];
   #bytes = 0;
-  /** A part that is being added. It stays as it is until it is: the store may have it already. */
+  /** The part that is being added. It does not change until it is added: the store may have it already. */
   #adding: { readonly to: readonly bigint[]; readonly records: readonly StoredRecord[] } | undefined;
   #writing: Promise<unknown> = Promise.resolve();
 
@@ -150,11 +154,11 @@ class PartWriter {
     this.#faults = faults;
   }
 
-  /** Waits while a whole part waits to be stored. @throws ArchiveBroken */
+  /** Takes records. Waits while a full part waits to be stored. @throws ArchiveBroken */
   async take(partition: number, records: readonly StoredRecord[], stopping: AbortSignal): Promise<void> {
     for (const record of records) {
       if (record.offset < (this.to[partition] ?? 0n))
-        throw new ArchiveBroken(`partition ${partition} goes back to ${record.offset}: the log was made anew`);
+        throw new ArchiveBroken(`partition ${partition} goes back to ${record.offset}: the log was created again`);
       this.#records.push(record);
       this.#bytes += sizeOf(record);
       this.to[partition] = record.offset + 1n;
@@ -167,16 +171,16 @@ class PartWriter {
   }
 
   readonly moveTo = (partition: number, nextOffset: bigint): void => {
-    // One that goes back is told by the ends of the log.
+    // The ends of the log show a position that goes back.
     if (nextOffset > (this.to[partition] ?? 0n)) this.to[partition] = nextOffset;
   };
 
-  /** Tells whether all records before these offsets are archived. */
+  /** True if all records before these offsets are archived. */
   hasAll(ends: readonly bigint[]): boolean {
     return ends.every((end, partition) => BigInt(this.#newest?.header.to[partition] ?? 0) >= end);
   }
 
-  /** Adds a part with all that waits. What cannot be stored goes on waiting. */
+  /** Adds a part with all records that wait. They keep waiting if they cannot be stored. */
   write(): Promise<void> {
     const written = this.#writing.then(() => this.#write());
     this.#writing = written.catch(() => undefined);

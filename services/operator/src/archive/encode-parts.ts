@@ -3,13 +3,13 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import type { StoredRecord } from '@makerbook/kafka';
 import { z } from 'zod';
 
-/** A record takes so many bytes besides its texts. */
+/** Bytes of a record besides its texts. */
 const RECORD_BYTES = 200;
 
 const offsets = z.array(z.string().regex(/^\d+$/)).min(1);
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 
-/** The first line of a part. Its SHA-256 is the part's id, which the next part names: so the parts are a chain. */
+/** The first line of a part. Its SHA-256 is the part's id. The next part names it, so the parts are a chain. */
 const header = z.strictObject({
   format: z.literal(2),
   /** The name of the topic, without the deployment's prefix. */
@@ -18,11 +18,11 @@ const header = z.strictObject({
   number: z.int().min(1),
   /** The id of the part before; null for the first. */
   previous: sha256.nullable(),
-  /** The next offset of each partition before this part, and behind it: control records count. */
+  /** The next offset of each partition, before this part and after it. Control records count. */
   from: offsets,
   to: offsets,
   records: z.int().min(0),
-  /** Of what follows the signature: lines of JSON, compressed. */
+  /** Length and SHA-256 of what follows the signature: lines of JSON, compressed. */
   bytes: z.int().min(1),
   sha256,
 });
@@ -32,7 +32,7 @@ export type PartHeader = z.infer<typeof header>;
 export interface Part {
   readonly header: PartHeader;
   readonly id: string;
-  /** Those of one partition in their order, for a topic of any name. @throws ArchiveBroken */
+  /** The records, for a topic of any name; those of one partition in order. @throws ArchiveBroken */
   records(topic: string): StoredRecord[];
 }
 
@@ -48,13 +48,13 @@ const line = z.tuple([
 
 const NEWLINE = 10;
 
-/** An archive that is not what was written, or of another log. */
+/** The archive is not what was written, or is of another log. */
 export class ArchiveBroken extends Error {
   override readonly name = 'ArchiveBroken';
 }
 
 /**
- * A part as it is stored: its header, the signature of it, and the records.
+ * Encodes a part: its header, the signature of the header, and the records.
  * @param key signs it by Ed25519; undefined: it has no signature
  */
 export function encodePart(
@@ -78,8 +78,8 @@ export function encodePart(
 }
 
 /**
- * The parts of a file, which holds one, or several in their order.
- * @param key by which they must be signed; undefined: signatures are not looked at
+ * Decodes the parts of a file, which holds one, or several in order.
+ * @param key must have signed them; undefined: signatures are not checked
  * @throws ArchiveBroken
  */
 export function* decodeParts(file: string, bytes: Buffer, key: KeyObject | undefined): Generator<Part> {

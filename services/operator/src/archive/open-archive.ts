@@ -6,44 +6,46 @@ import { z } from 'zod';
 import { ArchiveBroken, decodeParts, encodePart, type Part, type PartHeader } from './encode-parts.js';
 import { type ArchiveStore, replaceFile } from './open-folder.js';
 
-/** The archive of a topic: parts that are numbered, each of which names the one before. */
+/** The archive of a topic: numbered parts, each of which names the part before it. */
 export interface Archive {
   readonly store: ArchiveStore;
-  /** Its name in the archive, without the prefix of the deployment. */
+  /** The topic's name in the archive, without the prefix of the deployment. */
   readonly topic: string;
   readonly partitions: number;
-  /** Parts are signed by it, and must be; undefined: no signature is made or looked at. */
+  /** Signs the parts, and checks their signatures; undefined: no signature is made or checked. */
   readonly key: KeyObject | undefined;
-  /** A file outside the store that names the newest part; undefined: parts at the end may be missing unseen. */
+  /**
+   * A file outside the store that names the newest part; undefined: nobody notices that parts at the end are missing.
+   */
   readonly headFile: string | undefined;
 }
 
-/** The newest part that was written. */
+/** The content of the head file, which names the newest part. */
 const head = z.strictObject({ number: z.int().min(1), id: z.string() });
 type Head = z.infer<typeof head>;
 
-/** What is known of the newest part. */
+/** What the next part must know of the newest one. */
 export type Newest = Pick<Part, 'id'> & { readonly header: Pick<PartHeader, 'number' | 'to'> };
 
 interface PartsFile {
   readonly name: string;
-  /** The numbers of its parts. */
+  /** The numbers of its first and its last part. */
   readonly first: number;
   readonly last: number;
 }
 
-/** So many files of one part become one file. */
+/** How many files of one part are merged into one. */
 const MERGED_PARTS = 1_000;
 /** A merged file is not larger, unless one part is. */
 const MERGED_BYTES = 64 * 1024 * 1024;
 const NAME = /^(\d{12})-(\d{12})\.parts$/;
 
-/** The number of a file is that of its first and of its last part. */
+/** A file is named after the numbers of its first and its last part. */
 const nameOf = (first: number, last: number) =>
   `${[first, last].map((number) => String(number).padStart(12, '0')).join('-')}.parts`;
 
 /**
- * All parts of an archive, in their order; at its end it is known that none is missing.
+ * Reads all parts of an archive in order. If it ends without an error, no part is missing.
  * @throws ArchiveBroken
  */
 export async function* readParts(archive: Archive): AsyncGenerator<Part> {
@@ -55,7 +57,7 @@ export async function* readParts(archive: Archive): AsyncGenerator<Part> {
     const bytes = await archive.store.read(name);
     if (bytes === undefined) {
       if (gone === name) throw new ArchiveBroken(`${name} of ${archive.store.name} is missing`);
-      // It may have been merged meanwhile.
+      // The file may have been merged meanwhile.
       const last = before?.header.number ?? 0;
       files = (await listFiles(archive)).filter((file) => file.last > last);
       gone = name;
@@ -73,7 +75,7 @@ export async function* readParts(archive: Archive): AsyncGenerator<Part> {
   expectWhole(archive, kept, before);
 }
 
-/** The newest part; undefined where there is none. @throws ArchiveBroken */
+/** Reads the newest part; undefined if there is none. @throws ArchiveBroken */
 export async function readNewest(archive: Archive): Promise<Part | undefined> {
   const [kept, files] = [await readHead(archive), await listFiles(archive)];
   const last = files.at(-1);
@@ -88,7 +90,7 @@ export async function readNewest(archive: Archive): Promise<Part | undefined> {
   return newest;
 }
 
-/** The newest part. @throws ArchiveBroken likewise, and where there is none */
+/** Reads the newest part. @throws ArchiveBroken also if there is none */
 export async function requireNewest(archive: Archive): Promise<Part> {
   const newest = await readNewest(archive);
   if (newest === undefined) throw new ArchiveBroken(`${archive.store.name} holds no archive`);
@@ -96,8 +98,8 @@ export async function requireNewest(archive: Archive): Promise<Part> {
 }
 
 /**
- * Adds a part behind the newest one. It may be asked for again where it failed.
- * @throws ArchiveBroken where another process has added one, which ends this one; else what the store throws
+ * Adds a part behind the newest one. Call it again with the same part if it fails.
+ * @throws ArchiveBroken if another process has added a part, which ends this process; else what the store throws
  */
 export async function addPart(
   archive: Archive,
@@ -111,8 +113,8 @@ export async function addPart(
   const { id, bytes } = encodePart(place, records, key);
   const name = nameOf(number, number);
   const isFirst = await store.create(name, bytes);
-  // The newest part always has a file of its own. So a process that was paused, while another went on and merged files,
-  // finds here that parts come after its own.
+  // The newest part always has a file of its own. So a process that was paused, while another one continued and merged
+  // files, finds here that parts come after its own.
   if (!isFirst || (await store.list(name)).some((other) => NAME.test(other)))
     throw new ArchiveBroken(`part ${number} of ${store.name} was written by another process`);
   const kept = await readHead(archive);
@@ -120,7 +122,7 @@ export async function addPart(
   return { header: { number, to: place.to }, id };
 }
 
-/** Puts files of one part into one, once there are so many besides the newest. What a kill leaves is read as before. */
+/** Merges files of one part, once there are so many besides the newest. What a kill leaves is read as before. */
 export async function mergeParts(archive: Archive, parts = MERGED_PARTS): Promise<void> {
   const { store } = archive;
   const single = (await listFiles(archive)).slice(0, -1).filter(({ first, last }) => first === last);
@@ -135,7 +137,7 @@ export async function mergeParts(archive: Archive, parts = MERGED_PARTS): Promis
   };
   for (const file of single) {
     const read = await store.read(file.name);
-    // Another process merges.
+    // Another process is merging.
     if (read === undefined) return;
     const size = bytes.reduce((sum, each) => sum + each.length, read.length);
     if (size > MERGED_BYTES || file.first !== (names.at(-1)?.last ?? file.first - 1) + 1) {
@@ -148,7 +150,7 @@ export async function mergeParts(archive: Archive, parts = MERGED_PARTS): Promis
   await merge();
 }
 
-/** Without those whose parts a merged file has too. */
+/** Leaves out files whose parts a merged file has too. */
 async function listFiles({ store }: Archive): Promise<PartsFile[]> {
   const names = await store.list('');
   if (names.includes('manifest.json'))
@@ -186,7 +188,7 @@ function expectNext(archive: Archive, before: Part | undefined, { header: next }
 
 function expectHead({ store, headFile }: Archive, kept: Head | undefined, { header: { number }, id }: Part): void {
   if (kept?.number === number && kept.id !== id)
-    throw new ArchiveBroken(`part ${number} of ${store.name} is another one than ${headFile} names`);
+    throw new ArchiveBroken(`part ${number} of ${store.name} is not the one that ${headFile} names`);
 }
 
 function expectWhole({ store, headFile }: Archive, kept: Head | undefined, newest: Part | undefined): void {

@@ -48,11 +48,11 @@ describe.each(stores)('%s as the store of an archive', (_, openStore) => {
     expect(await store.list('a')).toEqual(['b', 'c']);
     await store.remove('b');
     expect(await store.list('')).toEqual(['a', 'c']);
-    // Another archive beside it.
+    // Another archive lies beside it.
     expect(await open('files-2').list('')).toEqual([]);
   });
 
-  test('takes of two that add the same part one, and merges parts', async () => {
+  test('accepts a part from only one of two writers, and merges parts while they are read', async () => {
     const archive: Archive = { store: open('parts'), topic: 'log', partitions: 1, key: undefined, headFile: undefined };
     const record = (offset: bigint) => ({
       topic: 'log',
@@ -69,7 +69,7 @@ describe.each(stores)('%s as the store of an archive', (_, openStore) => {
     const second = await add(first, 1n);
     await expect(add(first, 2n)).rejects.toThrow(ArchiveBroken);
     const third = await add(second, 2n);
-    // As where the answer was lost.
+    // Add it again, as after a lost answer.
     expect(await add(second, 2n)).toEqual(third);
     await add(third, 3n);
     let isMerged = false;
@@ -78,19 +78,20 @@ describe.each(stores)('%s as the store of an archive', (_, openStore) => {
       isMerged = true;
       return archive.store.read(name);
     };
-    // Somebody reads meanwhile.
+    // Merge while somebody reads.
     const values: string[] = [];
     for await (const part of readParts({ ...archive, store: { ...archive.store, read } }))
       values.push(...part.records('log').map(({ value }) => String(value)));
     expect(values).toEqual(['value 0', 'value 1', 'value 2', 'value 3']);
     const merged = ['000000000001-000000000003.parts', '000000000004-000000000004.parts'];
     expect(await archive.store.list('')).toEqual(merged);
-    // One that was paused before the merge.
+    // A process that was paused before the merge adds nothing.
     await expect(add(first, 2n)).rejects.toThrow(/^part 2 of .* was written by another process$/);
     expect((await requireNewest(archive)).header).toMatchObject({ number: 4, to: ['4'] });
   });
 });
 
-test('a bucket that is none is refused', () => {
-  for (const address of ['s3://', 's3://A/b', 's3:bucket']) expect(() => openBucket(address)).toThrow(/is no bucket/);
+test('an address that names no bucket is refused', () => {
+  for (const address of ['s3://', 's3://A/b', 's3:bucket'])
+    expect(() => openBucket(address)).toThrow(/is not a bucket/);
 });

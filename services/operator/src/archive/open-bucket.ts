@@ -11,21 +11,21 @@ import {
 import type { ArchiveStore } from './open-folder.js';
 
 const ADDRESS = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*?))?\/?$/;
-/** Without the last one the client only warns. */
+/** Without the last setting the client only warns. */
 const TIMEOUTS = { connectionTimeout: 5_000, requestTimeout: 30_000, throwOnRequestTimeout: true };
 const PROBE = 'conditional-write';
 
 /**
- * A bucket of an S3-compatible store, or the part of it below a prefix, as the store of an archive. The client reads
+ * Opens a bucket of an S3-compatible store, or its part below a prefix, as the store of an archive. The client reads
  * the variables of AWS: endpoint, region and credentials.
  * @param address `s3://bucket/prefix`
- * @throws Error where the address is none
+ * @throws Error if the address is invalid
  */
 export function openBucket(address: string): ArchiveStore {
   const [, Bucket, path] = ADDRESS.exec(address) ?? [];
-  if (Bucket === undefined) throw new Error(`${address} is no bucket: s3://bucket or s3://bucket/prefix`);
+  if (Bucket === undefined) throw new Error(`${address} is not a bucket: give s3://bucket or s3://bucket/prefix`);
   const prefix = path ? `${path}/` : '';
-  // Stores that one runs oneself often have no host name for each bucket: so it is in the path.
+  // Self-hosted stores often have no host name for each bucket, so it is in the path.
   const client = new S3Client({ forcePathStyle: true, requestHandler: TIMEOUTS });
   const objectOf = (name: string) => ({ Bucket, Key: prefix + name });
   const read = async (name: string) => {
@@ -43,17 +43,17 @@ export function openBucket(address: string): ArchiveStore {
       return true;
     } catch (error) {
       if (!(error instanceof S3ServiceException) || error.$metadata.httpStatusCode !== 412) throw error;
-      // The answer to an attempt before may have been lost.
+      // The answer to an earlier attempt may have been lost.
       return (await read(name))?.equals(bytes) === true;
     }
   };
   let isStrict = false;
-  /** A store that knows no conditional writes would take each of two archivers' parts. */
+  /** Refuses a store without conditional writes: it would take the parts of each of two archivers. */
   const expectStrict = async () => {
     if (isStrict) return;
     await create(PROBE, randomBytes(16));
     isStrict = !(await create(PROBE, randomBytes(16)));
-    if (!isStrict) throw new Error(`${address} takes a file of a name twice: its store knows no conditional writes`);
+    if (!isStrict) throw new Error(`${address} overwrites a file: its store has no conditional writes`);
   };
   return {
     name: address,

@@ -7,11 +7,11 @@ import { makeFolder } from '@makerbook/settings';
 export interface ArchiveStore {
   /** Shown to the operator. */
   readonly name: string;
-  /** The names of all files behind a name, in their order. @param after empty: all */
+  /** The names of all files after a name, in order. @param after empty: all */
   list(after: string): Promise<string[]>;
-  /** Undefined where there is none. */
+  /** Undefined if there is no such file. */
   read(name: string): Promise<Buffer | undefined>;
-  /** Stores a file, whole. @returns false, and changes nothing, where there is another one of that name */
+  /** Stores a whole file. @returns false, and changes nothing, if there is another file of that name */
   create(name: string, bytes: Buffer): Promise<boolean>;
   remove(name: string): Promise<void>;
   /** Closes its connections. */
@@ -20,7 +20,7 @@ export interface ArchiveStore {
 
 const UNFINISHED = '.unfinished';
 
-/** A folder as the store of an archive. It is made with the first file. */
+/** Opens a folder as the store of an archive. The first file creates it. */
 export function openFolder(folder: string): ArchiveStore {
   const read = (name: string) =>
     readFile(join(folder, name)).catch((error: NodeJS.ErrnoException) => {
@@ -41,13 +41,13 @@ export function openFolder(folder: string): ArchiveStore {
       makeFolder(folder);
       const unfinished = await writeUnfinished(folder, bytes);
       try {
-        // Fails where the name is taken, and a rename would not.
+        // Fails if the name is taken. A rename would not.
         await link(unfinished, join(folder, name));
         await sync(folder);
         return true;
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-        // It may be that of an attempt before, which failed behind the link.
+        // The file may be from an earlier attempt, which failed after the link.
         return (await read(name))?.equals(bytes) === true;
       } finally {
         await rm(unfinished, { force: true });
@@ -58,7 +58,7 @@ export function openFolder(folder: string): ArchiveStore {
   };
 }
 
-/** Replaces a file: it is the old one or the new one, whole, and on the disk. @param folder is there */
+/** Replaces a file: the disk has the old one or the new one, whole. @param folder must exist */
 export async function replaceFile(folder: string, name: string, bytes: Buffer): Promise<void> {
   await rename(await writeUnfinished(folder, bytes), join(folder, name));
   await sync(folder);
@@ -79,7 +79,7 @@ async function writeUnfinished(folder: string, bytes: Buffer): Promise<string> {
   return path;
 }
 
-/** Puts the names of a folder on the disk. */
+/** Syncs the names in a folder to the disk. */
 async function sync(folder: string): Promise<void> {
   const handle = await open(folder, 'r');
   await handle.sync().finally(() => handle.close());

@@ -16,17 +16,17 @@ import { Comparison } from './verify-archive.js';
 const TIMEOUT_MS = 60_000;
 /** Append at most so many bytes at once, or one larger record. A record batch holds more. */
 const APPEND_BYTES = 500_000;
-/** Brokers take a setting over some time after it is accepted. */
+/** Brokers apply a setting some time after they accept it. */
 const SETTLE_MS = 2_000;
-const NEXT = 'now run `salvage`, before any service starts: it has makers repeat the cancellations that are lost';
+const NEXT = 'now run `salvage`, before any service starts: makers then repeat the cancellations that are lost';
 
 /**
  * Appends an archive to an empty log, each record at its offset and with its time. The first record of each partition
- * also tells that it is restored: so cursors of before are `gone`. One that broke off goes on where the log ends, if
- * what it has is the archive's.
- * @param spec the topic, as it is to be at the end
+ * is marked as restored, so earlier cursors are `gone`. A restore that broke off continues where the log ends, if what
+ * the log has is the archive's.
+ * @param spec the topic, as it must be at the end
  * @param context `clientId` begins the transactional ids; the restored log is named after `nowMs`
- * @throws ArchiveBroken, LogUnavailable; Error where something else writes to the topic
+ * @throws ArchiveBroken, LogUnavailable; Error if something else writes to the topic
  */
 export async function restoreLog(
   log: Log,
@@ -36,7 +36,7 @@ export async function restoreLog(
 ): Promise<Outcome> {
   const { clientId, nowMs } = context;
   const to = (await requireNewest(archive)).header.to.map(BigInt);
-  // Nothing is appended of an archive that is broken further on.
+  // Check the whole archive first: nothing is appended of a broken one.
   for await (const part of readParts(archive)) part.records(spec.name);
   const { 'message.timestamp.type': time = 'CreateTime', ...config } = spec.config;
   await log.createTopics([{ ...spec, config: { ...config, 'message.timestamp.type': 'CreateTime' } }]);
@@ -44,9 +44,9 @@ export async function restoreLog(
   const ends = await log.endOffsets(spec.name, { timeoutMs: TIMEOUT_MS });
   if (ends.length !== to.length)
     throw new Error(`${spec.name} has ${ends.length} partitions, and the archive ${to.length}: delete the topic`);
-  // With its own time the broker would stamp all records with that of the restore.
+  // With LogAppendTime the broker would stamp all records with the time of the restore.
   if (ends.some((end, partition) => end < (to[partition] ?? 0n))) await setTime(log, spec, 'CreateTime');
-  // A batch that is stored twice would move all behind it.
+  // A batch that is stored twice would move all records behind it.
   const appender = log.createAppender({ lingerMs: 0, timeoutMs: TIMEOUT_MS, isCompressed: true, isOnce: true });
   const restore = { log, appender, clientId, restoredAt: new Date(nowMs).toISOString() };
   const partitions = ends.map((end, partition) => new PartitionRestore(restore, { topic: spec.name, partition }, end));
@@ -62,10 +62,10 @@ export async function restoreLog(
   return { lines, exitCode: 0 };
 }
 
-/** The id under which a partition's offsets are skipped. */
+/** The transactional id that skips a partition's offsets. */
 const skippingId = (clientId: string, partition: number): string => `${clientId}-restore-${partition}`;
 
-/** Ends what a restore that was killed has left open. The markers take offsets: they come before the ends are read. */
+/** Ends transactions that a killed restore left open. Call it before the ends are read: the markers take offsets. */
 async function endOpened(log: Log, clientId: string, partitions: number): Promise<void> {
   const ids = Array.from({ length: partitions }, (_, partition) => skippingId(clientId, partition));
   await Promise.all(
@@ -77,7 +77,7 @@ async function endOpened(log: Log, clientId: string, partitions: number): Promis
   );
 }
 
-/** @throws Error with what the operator is to do where the topic's time is another one and may not be set */
+/** @throws Error with what the operator must do, if the topic has another time that may not be set */
 async function setTime(log: Log, spec: TopicSpec, time: string): Promise<void> {
   const wanted = [{ ...spec, config: { 'message.timestamp.type': time } }];
   const isSet = async () =>
@@ -99,7 +99,7 @@ interface Restore {
   readonly restoredAt: string;
 }
 
-/** One partition, appended in order. */
+/** Appends one partition in order. */
 class PartitionRestore {
   readonly #restore: Restore;
   readonly #place: TopicPartition;
@@ -108,7 +108,7 @@ class PartitionRestore {
   readonly #from: bigint;
   #isCompared = false;
   #isFirst = true;
-  /** Where the next record will be stored. */
+  /** The offset of the next record. */
   #end: bigint;
   #waiting: LogRecord[] = [];
   #bytes = 0;
@@ -122,7 +122,7 @@ class PartitionRestore {
     this.#before = new Comparison(restore.log, place, end);
   }
 
-  /** @param records that follow those before, in their order */
+  /** @param records the next ones, in order */
   async add(records: readonly StoredRecord[]): Promise<void> {
     for (const record of records) {
       if (record.offset < this.#from) await this.#before.expect(record);
@@ -139,18 +139,18 @@ class PartitionRestore {
     return this.#count;
   }
 
-  /** Nothing is appended behind what is not the archive's. */
+  /** Refuses to append behind what is not the archive's. */
   async #compareBefore(): Promise<void> {
     if (this.#isCompared) return;
     this.#isCompared = true;
     const difference = await this.#before.end();
-    if (difference !== undefined) throw new Error(`${difference}. Delete the topic, and begin again`);
+    if (difference !== undefined) throw new Error(`${difference}. Delete the topic, and start over`);
   }
 
   async #add(record: StoredRecord): Promise<void> {
     await this.#compareBefore();
     if (record.offset < this.#end + BigInt(this.#waiting.length))
-      throw new ArchiveBroken(`partition ${record.partition} has ${record.offset} twice, or out of its order`);
+      throw new ArchiveBroken(`partition ${record.partition} has ${record.offset} twice, or out of order`);
     this.#count += 1;
     const isGap = record.offset > this.#end + BigInt(this.#waiting.length);
     const { topic, partition, key, value, headers, timestampMs } = record;
@@ -168,7 +168,7 @@ class PartitionRestore {
     const [stored] = await this.#restore.appender.append(waiting);
     if (stored?.offset !== this.#end)
       throw new Error(
-        `partition ${this.#place.partition}: stored at ${stored?.offset}, not at ${this.#end}: something else writes. Delete the topic, and begin again`,
+        `partition ${this.#place.partition}: stored at ${stored?.offset}, not at ${this.#end}: another process writes to it. Delete the topic, and start over`,
       );
     this.#end += BigInt(waiting.length);
   }
@@ -177,7 +177,7 @@ class PartitionRestore {
     return { ...record, headers: { ...record.headers, [RESTORED_HEADER]: this.#restore.restoredAt } };
   }
 
-  /** Moves the end to an offset: where the log had control records, say. */
+  /** Moves the end to an offset, for example where the log had control records. */
   async #fill(to: bigint): Promise<void> {
     const { log, clientId } = this.#restore;
     if (this.#end >= to) return;

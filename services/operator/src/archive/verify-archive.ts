@@ -5,8 +5,8 @@ import { type Archive, readParts, requireNewest } from './open-archive.js';
 
 /**
  * Compares an archive with the log: its chain of parts, and each record with its offset, time, key, value and headers.
- * @param topic its name in Kafka, with the deployment's prefix
- * @returns the first difference of each partition; exit code 1 where there is one
+ * @param topic the name in Kafka, with the deployment's prefix
+ * @returns the first difference of each partition; exit code 1 if there is one
  * @throws ArchiveBroken, LogUnavailable
  */
 export async function verifyArchive(log: Log, topic: string, archive: Archive): Promise<Outcome> {
@@ -22,7 +22,7 @@ export async function verifyArchive(log: Log, topic: string, archive: Archive): 
   let count = 0;
   for await (const part of readParts(archive)) {
     for (const record of part.records(topic)) {
-      // A process that follows may have added parts since.
+      // A process that follows the log may have added parts since.
       if (record.offset < (to[record.partition] ?? 0n)) count += 1;
       await comparisons[record.partition]?.expect(record);
     }
@@ -33,7 +33,7 @@ export async function verifyArchive(log: Log, topic: string, archive: Archive): 
   }
   if (lines.length > 0) return { lines, exitCode: 1 };
   const behind = ends.reduce((sum, end, partition) => sum + end - (to[partition] ?? 0n), 0n);
-  return { lines: [`${count} records are the log's; it has ${behind} offsets beyond them`], exitCode: 0 };
+  return { lines: [`${count} records match the log, which has ${behind} more offsets`], exitCode: 0 };
 }
 
 /** Compares a partition with its archive, record by record, below an offset. */
@@ -49,12 +49,12 @@ export class Comparison {
     this.#stored = readStored(log, place, to);
   }
 
-  /** The next archived record. One at the offset or beyond is passed over. */
+  /** Takes the next archived record. Ignores a record at the offset or beyond. */
   async expect(archived: StoredRecord): Promise<void> {
     if (archived.offset < this.#to) await this.#compare(archived);
   }
 
-  /** No archived record follows. @returns the first difference; undefined where there was none */
+  /** Call it after the last archived record. @returns the first difference; undefined if there is none */
   async end(): Promise<string | undefined> {
     await this.#compare(undefined);
     return this.#difference;

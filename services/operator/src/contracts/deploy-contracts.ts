@@ -11,20 +11,20 @@ import { type Addresses, type Creation, contractAt, isCodeOf } from './plan-cont
 /** Multicall3 is at this address on most chains, Kaia among them. */
 export const WELL_KNOWN_MULTICALL = '0xca11bde05977b3631167028862be2a173976ca11';
 
-/** So many of the account's newest transactions are looked at for what they made. */
+/** How many of the account's newest transactions are searched for contracts that they made. */
 const NONCES_MAX = 500;
 const RECEIPT_MS_MAX = 120_000;
-/** The share of an estimate that is paid: the next block may need more than the newest one. */
+/** The gas limit in percent of the estimate: the next block may need more than the newest one. */
 const GAS_PERCENT = 120n;
 
-/** Why nothing, or not all, was deployed. The message says what was done and what was not. */
+/** Nothing was deployed, or not all. The message says what was made and what was not. */
 export class DeploymentError extends Error {}
 
-/** What is there and what is to be made. */
+/** The contracts that exist, and those to make. */
 export interface Deployment {
   readonly found: Addresses;
   readonly missing: readonly Creation[];
-  /** All of them, where those that are missing will be. */
+  /** All contracts; the missing ones with the addresses that they will have. */
   readonly addresses: Addresses;
   readonly firstNonce: number;
   /** In wei: what the account must hold to send all that is missing, and its balance. */
@@ -34,7 +34,7 @@ export interface Deployment {
 
 /**
  * Finds what the account has made already, and what the rest will cost. Sends nothing.
- * @throws DeploymentError where transactions of the account wait, or it holds too little
+ * @throws DeploymentError if transactions of the account wait, or it holds too little
  */
 export async function planDeployment(wallet: Wallet, creations: readonly Creation[]): Promise<Deployment> {
   const provider = providerOf(wallet);
@@ -45,7 +45,7 @@ export async function planDeployment(wallet: Wallet, creations: readonly Creatio
   ]);
   if (pendingNonce > firstNonce) {
     throw new DeploymentError(
-      `${wallet.address} has ${pendingNonce - firstNonce} transactions that wait, from nonce ${firstNonce} on: wait for them, or replace them. Nothing was sent`,
+      `${wallet.address} has ${pendingNonce - firstNonce} pending transactions, from nonce ${firstNonce} on: wait for them, or replace them. Nothing was sent`,
     );
   }
   const found = await findContracts(wallet, creations, firstNonce);
@@ -67,7 +67,7 @@ export async function planDeployment(wallet: Wallet, creations: readonly Creatio
 }
 
 /**
- * Makes what is missing, and reads all of it back.
+ * Deploys what is missing, and reads all of it back.
  * @param onSent called once everything is sent
  * @throws DeploymentError naming what was made and what was not
  */
@@ -117,7 +117,7 @@ export async function deployMissing(
   }
 }
 
-/** The contracts that the account made, by their code and what they answer; Multicall3 of anybody. */
+/** Finds the contracts that the account made, by their code and their answers. Anybody may have made Multicall3. */
 async function findContracts(wallet: Wallet, creations: readonly Creation[], nonces: number): Promise<Addresses> {
   const provider = providerOf(wallet);
   const from = Math.max(0, nonces - NONCES_MAX);

@@ -1,16 +1,16 @@
 import { deployArtifacts } from '@makerbook/contracts-evm';
 import { Contract, type ContractRunner, type InterfaceAbi } from 'ethers';
 
-/** Addresses by the names of the contracts, in lowercase hex. */
+/** Addresses in lowercase hex, keyed by contract name. */
 export type Addresses = Readonly<Record<string, string>>;
 
 /** A contract of a deployment. */
 export interface Creation {
   readonly name: string;
   readonly artifact: { readonly abi: InterfaceAbi; readonly bytecode: string };
-  /** Of its constructor, where those before it are at these addresses. */
+  /** The arguments of its constructor, given the addresses of the contracts before it. */
   readonly args: (addresses: Addresses) => readonly unknown[];
-  /** True if what was made with its code is made with these arguments. */
+  /** True if a contract with its code was made with these arguments. */
   readonly isSame: (contract: Contract, addresses: Addresses) => Promise<boolean>;
 }
 
@@ -19,7 +19,7 @@ export interface PlanOptions {
   /** Addresses whose quotes the Navigator takes; its owner, the deploying account, can change them later. */
   readonly quoteSigners: readonly string[];
   readonly owner: string;
-  /** Tokens for tests too: anybody can mint them. */
+  /** True adds tokens for tests, which anybody can mint. */
   readonly withTokens: boolean;
 }
 
@@ -30,7 +30,7 @@ export const TEST_TOKENS = [
 ] as const;
 export const TEST_NATIVE = { name: 'Test Wrapped Kaia', symbol: 'WKAIA', decimals: 18 } as const;
 
-/** The contracts in the order in which they are made: what one names is made before it. */
+/** The contracts in the order of their creation: each comes after those that it names. */
 export function planContracts({ serviceName, quoteSigners, owner, withTokens }: PlanOptions): readonly Creation[] {
   const isNamed = (name: string) => async (contract: Contract) => (await ask(contract, 'eip712Domain'))?.name === name;
   const isToken = (symbol: string, decimals: number) => async (contract: Contract) =>
@@ -80,9 +80,9 @@ export function contractAt({ artifact }: Creation, address: string, runner: Cont
 }
 
 /**
- * True if the code was made by this creation: it equals the end of the creation's bytecode, but for immutable values,
+ * True if this creation made the code. The code equals the end of the creation's bytecode, except for immutable values,
  * which are zeros there.
- * @param code of the account, in hex
+ * @param code the account's code, in hex
  */
 export function isCodeOf({ artifact }: Creation, code: string): boolean {
   const deployed = Buffer.from(code.slice(2), 'hex');

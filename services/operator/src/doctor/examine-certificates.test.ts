@@ -5,7 +5,7 @@ import { readSettings } from '@makerbook/settings';
 import { doctorSettings } from '../env.js';
 import { examineCertificates } from './examine-certificates.js';
 
-test('a server that cannot be meant, one that does not answer, and a file without a certificate are told in words', async () => {
+test('a bad address, a silent server and a file without a certificate are reported in plain words', async () => {
   const sockets: Socket[] = [];
   const silent = createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1');
   await once(silent, 'listening');
@@ -23,7 +23,7 @@ test('a server that cannot be meant, one that does not answer, and a file withou
   silent.close();
   expect(found.map(({ verdict, what }) => `${verdict} ${what}`)).toEqual([
     `wrong certificate of ${import.meta.filename}: the file has no certificate in PEM`,
-    'wrong certificate of gateway: it is no host:port',
+    'wrong certificate of gateway: it is not host:port',
     `wrong certificate of ${server}: no answer within 5 s`,
   ]);
 });

@@ -8,7 +8,7 @@ import { kafkaConnection, postgresConnection, type Tls } from '@makerbook/settin
 import type { DoctorSettings } from '../env.js';
 import { alert, type Finding, judge, look } from './finding.js';
 
-/** What renews certificates does it a week before they end, or earlier. */
+/** Certificates are renewed a week before they end, or earlier. */
 const DAYS_LEFT_MIN = 5;
 const DAY_MS = 86_400_000;
 const ANSWER_MS_MAX = 5_000;
@@ -16,7 +16,7 @@ const RUNBOOK = 'deploy/runbooks/operations.md#keys-and-certificates';
 /** The message that asks Postgres for TLS; it answers S. */
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 
-/** When certificates end: those in the files that settings name, and those that servers show. */
+/** Checks when certificates end: those in the files that settings name, and those that servers show. */
 export async function examineCertificates(settings: DoctorSettings, nowMs: () => number): Promise<readonly Finding[]> {
   const kafka = kafkaConnection(settings);
   const postgres = postgresConnection(settings);
@@ -59,10 +59,10 @@ export async function examineCertificates(settings: DoctorSettings, nowMs: () =>
     : [{ verdict: 'unread', what: 'certificates: no connection has TLS, and no file is there' }];
 }
 
-/** The certificate that a server shows, be it valid or not. */
+/** Reads the certificate that a server shows, valid or not. */
 async function readCertificate(server: string, tls: Tls | undefined, isPostgres: boolean): Promise<X509Certificate> {
   const [, host = '', port] = /^\[?(.*?)\]?:(\d+)$/.exec(server) ?? [];
-  if (port === undefined) throw new Error('it is no host:port');
+  if (port === undefined) throw new Error('it is not host:port');
   const signal = AbortSignal.timeout(ANSWER_MS_MAX);
   const socket: Socket = connect({ host, port: Number(port) });
   try {

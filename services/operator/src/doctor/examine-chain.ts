@@ -3,10 +3,10 @@ import { monotonicMs, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import type { DoctorSettings } from '../env.js';
 import { alert, type Finding, judge, look } from './finding.js';
 
-/** As in the alert ChainStale. */
+/** The limit of the alert ChainStale. */
 const STALE_SECONDS_MAX = 15;
 
-/** Each node: whether it answers, of which chain, how old its newest block is, and whether the contracts are there. */
+/** Checks each node: its answers, its chain, the age of its newest block, and whether the contracts are there. */
 export async function examineChain(settings: DoctorSettings, nowMs: () => number): Promise<readonly Finding[]> {
   const { RPC_URL: urls, CHAIN_ID: chainId } = settings;
   if (urls.length === 0) return [{ verdict: 'unread', what: 'node: RPC_URL names none' }];

@@ -4,7 +4,7 @@ import { warnOfChangedKeys } from '../read-account-keys.js';
 import { readMakers } from '../read-makers.js';
 import { type Finding, judge } from './finding.js';
 
-/** Whether the key of each admitted maker's account is the one that its address is made of. */
+/** Checks whether each admitted maker's account has the key that its address is made of. */
 export async function examineKeys(log: Log, settings: DoctorSettings): Promise<readonly Finding[]> {
   const [url] = settings.RPC_URL;
   if (url === undefined) return [];

@@ -6,12 +6,12 @@ import type { DoctorSettings } from '../env.js';
 import { countParked } from '../handle-parked.js';
 import { alert, CLOCKS_APART_MS_MAX, type Finding, judge, look, lookAll, mismatchOf } from './finding.js';
 
-/** As in the alert VolumeFillsUp. */
+/** The limit of the alert VolumeFillsUp. */
 const FREE_PERCENT_MIN = 20n;
 
 /**
- * Topics, replicas, disks and clock of Kafka, and what is parked.
- * @param readEnds where each partition of the log ends
+ * Checks topics, replicas, disks and clock of Kafka, and what is parked.
+ * @param readEnds reads where each partition of the log ends
  */
 export async function examineLog(
   log: Log,
@@ -23,7 +23,7 @@ export async function examineLog(
   const specs = topicSpecs(names, settings.PARTITIONS);
   const topics = async (): Promise<Finding[]> => {
     const wrong = await mismatchOf(log.verifyTopics(specs), TopicMismatch);
-    const what = `topics: ${wrong ?? `${specs.length}, as this build wants them`}`;
+    const what = `topics: ${wrong ?? `${specs.length}, as this build expects them`}`;
     return [judge(wrong === undefined, what, 'services/operator/README.md')];
   };
   const clock = async (): Promise<Finding[]> => {
@@ -49,7 +49,7 @@ export async function examineLog(
   return [...(await lookAll('Kafka', alert('KafkaAway'), looks)), ...(await parked)];
 }
 
-/** A broker that is away or hangs is in no list of brokers: its partitions tell. */
+/** A broker that is down or hangs is in no list of brokers, but its partitions show it. */
 function judgeReplicas(partitions: readonly PartitionState[]): Finding {
   const behind = partitions.filter(({ replicas, inSync }) => inSync < replicas);
   const [first] = behind;

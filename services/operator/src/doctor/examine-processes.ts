@@ -3,10 +3,10 @@ import { judgeProcesses, readMetrics, type Told } from '@makerbook/telemetry';
 import type { DoctorSettings } from '../env.js';
 import { alert, type Finding, judge } from './finding.js';
 
-/** As the setting of feed is by default. */
+/** The default of feed's setting of the same name. */
 const STALE_SECONDS_MAX = 5;
 
-/** What each process says of itself, as the console shows it, and which build it is. */
+/** Checks what each process says of itself, as the console shows it, and which build it is. */
 export async function examineProcesses(settings: DoctorSettings): Promise<readonly Finding[]> {
   if (settings.PROCESSES.length === 0) return [{ verdict: 'unread', what: 'processes: PROCESSES names none' }];
   const replicas = await Promise.all(settings.PROCESSES.map(([name = '', url = '']) => findReplicas(name, url)));
@@ -15,7 +15,7 @@ export async function examineProcesses(settings: DoctorSettings): Promise<readon
   return [...checks.map(({ isWell, what, alert: name }) => judge(isWell, what, alert(name))), ...compareBuilds(told)];
 }
 
-/** A name that stands for several addresses, as that of a headless Service, for a process at each. */
+/** A name with several addresses, such as that of a headless Service, stands for a process at each. */
 async function findReplicas(name: string, url: string): Promise<readonly (readonly [string, string])[]> {
   const { hostname, protocol, port } = new URL(url);
   const found = await lookup(hostname.replace(/^\[(.*)\]$/, '$1'), { all: true, family: 4 }).catch(() => []);
@@ -29,6 +29,6 @@ function compareBuilds(told: readonly Told[]): Finding[] {
   const all = [...processesOf].map(
     ([build, of]) => `${build}: ${of.map(({ labels }) => labels['process']).join(', ')}`,
   );
-  if (all.length === 0) return [{ verdict: 'unread', what: 'builds: no process tells its own' }];
+  if (all.length === 0) return [{ verdict: 'unread', what: 'builds: no process tells its build' }];
   return [judge(all.length === 1, `builds: ${all.join('; ')}`, 'deploy/runbooks/operations.md#upgrade')];
 }

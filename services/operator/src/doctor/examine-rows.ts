@@ -2,11 +2,13 @@ import { compareRights, type Postgres, readPartitionClocks, SchemaMismatch, veri
 import { readServer } from '../store/read-server.js';
 import { alert, CLOCKS_APART_MS_MAX, type Finding, judge, lookAll, mismatchOf } from './finding.js';
 
-/** As in the alert ReadModelBehind. */
+/** The limit of the alert ReadModelBehind. */
 const BEHIND_SECONDS_MAX = 30;
 const VERSION_MIN = 150_000;
 
-/** Schema, rights, version and clock of Postgres, and how far its rows are. @param readEnds of the partitions */
+/**
+ * Checks schema, rights, version and clock of Postgres, and its rows' positions. @param readEnds reads the log's ends
+ */
 export async function examineRows(
   postgres: Postgres,
   nowMs: () => number,
@@ -33,7 +35,7 @@ export async function examineRows(
   };
   const rights = async (): Promise<Finding[]> => {
     const { roles, differences } = await compareRights(postgres);
-    const well = roles.length === 0 ? 'no service has a role of its own' : `${roles.length} roles have theirs alone`;
+    const well = roles.length === 0 ? 'no service has a role of its own' : `${roles.length} roles have only their own`;
     const what = `rights: ${differences.join('; ') || well}`;
     return [judge(differences.length === 0, what, 'shared/postgres/README.md#rights')];
   };
@@ -47,7 +49,7 @@ async function examinePositions(
   readEnds: () => Promise<readonly bigint[]>,
 ): Promise<Finding[]> {
   const clocks = await readPartitionClocks(postgres);
-  // After the rows, so that a log that grows is never behind them.
+  // Read the ends after the rows, so that a growing log is never behind them.
   const ends = await readEnds().catch(() => undefined);
   if (ends === undefined) return [{ verdict: 'unread', what: 'lag of the rows: Kafka does not answer' }];
   const behind = ends.map((end, partition) => {

@@ -1,9 +1,9 @@
 /** One thing that the doctor has looked at. */
 export interface Finding {
-  /** `unread`: nobody told. It is no fault. */
+  /** `unread`: nobody told, which is no fault. */
   readonly verdict: 'ok' | 'wrong' | 'unread';
   readonly what: string;
-  /** Where it is wrong: the section of a document that says what to do. */
+  /** The section of a document that says what to do, if it is wrong. */
   readonly runbook?: string;
 }
 
@@ -12,13 +12,13 @@ export function judge(isWell: boolean, what: string, runbook: string): Finding {
   return isWell ? { verdict: 'ok', what } : { verdict: 'wrong', what, runbook };
 }
 
-/** Between two clocks. */
+/** How far two clocks may be apart. */
 export const CLOCKS_APART_MS_MAX = 1_000;
 
-/** The section of an alert. */
+/** The runbook section of an alert. */
 export const alert = (name: string): string => `deploy/runbooks/alerts.md#${name.toLowerCase()}`;
 
-/** What the look finds; where it throws, that the part does not answer. */
+/** Returns what the look finds. If the look throws, the finding is its error. */
 export async function look(
   part: string,
   runbook: string,
@@ -31,7 +31,7 @@ export async function look(
   }
 }
 
-/** As `look`, into several things of one part at once. */
+/** Like `look`, at several things of one part at once. */
 export async function lookAll(
   part: string,
   runbook: string,
@@ -40,7 +40,7 @@ export async function lookAll(
   return (await Promise.all(looks.map((into) => look(part, runbook, into)))).flat();
 }
 
-/** The message of an error of that kind, if the check ends with one. Other errors are thrown on. */
+/** The message of an error of that kind, if the check fails with one. Throws other errors. */
 export async function mismatchOf(check: Promise<void>, Kind: new () => Error): Promise<string | undefined> {
   try {
     await check;

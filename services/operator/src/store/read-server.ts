@@ -1,8 +1,8 @@
 import type { Postgres } from '@makerbook/postgres';
 
-/** What Postgres says of itself. */
+/** The version and the clock of Postgres. */
 export interface ServerState {
-  /** As it is called: `18.4`. */
+  /** For people: `18.4`. */
   readonly version: string;
   /** For comparing: 180004. */
   readonly versionNumber: number;
@@ -10,7 +10,7 @@ export interface ServerState {
   readonly ms: number;
 }
 
-/** Throws PostgresUnavailable. */
+/** Reads version and clock. @throws PostgresUnavailable */
 export async function readServer(postgres: Pick<Postgres, 'query'>): Promise<ServerState | undefined> {
   const [told] = await postgres.query<ServerState>(
     `select current_setting('server_version') as version, current_setting('server_version_num')::int as "versionNumber",

@@ -10,9 +10,9 @@ import { Changes } from './gather-changes.js';
 export type ReadRows<Rows extends Positioned> = (store: ProjectionStore, partition: number) => Promise<Rows>;
 
 /**
- * Commits the rows of one partition behind the feeds: one commit at a time, and the next one takes all that has been
- * folded and published since. While Postgres is away it tries again; any other failure is thrown to the fold, which
- * drops all.
+ * Commits the rows of one partition behind the feeds. One commit runs at a time. The next one takes all that was folded
+ * and published meanwhile. While Postgres is down, the commit is retried. Any other failure is thrown to the fold,
+ * which drops its memory.
  */
 export class RowCommitter {
   /** Why rows are not committed: the commit is tried again, or has failed. */
@@ -39,7 +39,7 @@ export class RowCommitter {
     return this.#committed;
   }
 
-  /** Call it when what was folded is published: a commit takes it, at once or after the one under way. */
+  /** Begins a commit of what was folded, at once or after the commit in flight. Call it once that is published. */
   begin(): void {
     const state = this.#state;
     const isPublished = state.unpublished.length === 0 && state.toPark.length === 0;
@@ -64,37 +64,36 @@ export class RowCommitter {
     this.#underWay = { done, changes, target };
   }
 
-  /** Resolves when the commit under way is done; undefined when none is. */
+  /** Resolves when the commit in flight is done; undefined when none is in flight. */
   get underWay(): Promise<void> | undefined {
     return this.#underWay?.done;
   }
 
-  /** Throws what a commit has failed with. */
+  /** Throws the error that a commit failed with. */
   assertGood(): void {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
   /**
-   * Reads rows, and throws where they are of a position that this owner has not written: an earlier owner has still
-   * committed, a later one commits, or the server has lost the last commits. What is in memory would be mixed with
-   * older or newer rows. At one position the rows are the same whoever wrote them, for they follow from the log. So it
-   * is enough to look at where they were, in each statement that read them, and to take the partition again where that
-   * is somewhere else.
+   * Reads rows. Throws if they are at a position that this owner has not written: an earlier owner still committed, a
+   * later one commits, or the server has lost the last commits. Memory would then be mixed with older or newer rows.
+   * Rows at one position are the same whoever wrote them, because they follow from the log. So it is enough to compare
+   * the position that each statement read, and to take the partition again if it differs.
    */
   async readRows<Rows extends Positioned>(read: ReadRows<Rows>): Promise<Rows> {
     const { partition } = this.#state.rules;
     const oldest = this.#committed;
     const rows = await read(this.#parts.store, partition);
-    // Commits may have been made while it was read, and the answer of one may still be on its way.
+    // A commit may have ended during the read, or its answer may still be in flight.
     const newest = this.#underWay?.target ?? this.#committed;
     const other = rows.positions.find((position) => isBehind(position, oldest) || isBehind(newest, position));
     if (other === undefined) return rows;
     throw new RetryableError(
-      `the rows of partition ${partition} are at ${other.nextOffset}, and this process has left them at ${newest.nextOffset}`,
+      `the rows of partition ${partition} are at ${other.nextOffset}, but this process left them at ${newest.nextOffset}`,
     );
   }
 
-  /** Ends the commit under way. In good order, it tries once to commit what has been published since. Never throws. */
+  /** Ends the commit in flight. If `isInOrder`, it also tries once to commit what was published since. Never throws. */
   async close(isInOrder: boolean): Promise<void> {
     if (!isInOrder) this.#failure ??= new RetryableError('the partition was given up');
     this.#stopping.abort();
@@ -107,13 +106,13 @@ export class RowCommitter {
     return nextOffset === this.#committed.nextOffset && gathered.makers.size === 0;
   }
 
-  /** If a try without an answer has committed after all, the next one finds that the rows have moved, and fails. */
+  /** If a try without an answer did commit, the next try finds that the rows have moved, and fails. */
   async #commit(changes: Changes, to: Projection): Promise<void> {
     const { quarantined, rules } = this.#state;
     const { store, wait, meters } = this.#parts;
     const { partition } = rules;
     const startedAtMs = performance.now();
-    // All of it is described before anything is awaited: the fold goes on meanwhile.
+    // Describe everything before the first await: the fold continues meanwhile.
     const rows = describeRows(changes, quarantined);
     for (const cached of changes.makers.values()) cached.storedFunding = new Map(cached.draft.funding);
     const forgetsEnded = changes.types.has('BlockProcessed');
@@ -130,7 +129,7 @@ export class RowCommitter {
   }
 }
 
-/** True if the one position is before the other. */
+/** True if `one` is before `other`. */
 export function isBehind(one: RowsPosition, other: RowsPosition): boolean {
   return one.nextOffset === other.nextOffset ? one.blockParts < other.blockParts : one.nextOffset < other.nextOffset;
 }

@@ -13,7 +13,7 @@ import type { Quarantine } from '../store/open-store.js';
 import type { ChangedRows } from '../store/save-projection.js';
 import type { Changes } from './gather-changes.js';
 
-/** The rows to write, so that Postgres has what was folded. */
+/** Describes the rows to write to Postgres for the folded changes. */
 export function describeRows(changes: Changes, quarantined: ReadonlyMap<Address, Quarantine>): ChangedRows {
   const makers: MakerRow[] = [];
   const funding: FundingRow[] = [];
@@ -30,7 +30,7 @@ export function describeRows(changes: Changes, quarantined: ReadonlyMap<Address,
   return { makers, funding, fundingDropped, ...orderRows(changes), history, fills, hashes, submitted, settled };
 }
 
-/** An order that came and went leaves history alone. */
+/** An order that came and went within the changes leaves only history. */
 function orderRows({ orders }: Changes): Pick<ChangedRows, 'opened' | 'changed' | 'removed'> {
   const opened: OrderRow[] = [];
   const changed: OrderStateRow[] = [];
@@ -65,7 +65,7 @@ function makerRow(
   };
 }
 
-/** What is off is left out. */
+/** Leaves out the exits that are off. */
 function usedExits(exits: Exits): Partial<Exits> {
   const isUsed = (value: unknown) => (Array.isArray(value) ? value.length > 0 : value !== 0 && value !== null);
   return Object.fromEntries(Object.entries(exits).filter(([, value]) => isUsed(value)));

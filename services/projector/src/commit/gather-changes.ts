@@ -15,9 +15,9 @@ import type { FillRow, HashKey, HashRow, HistoryRow } from '@makerbook/postgres'
 import type { CachedMaker } from '../fold/cache-makers.js';
 import type { LoggedFact } from '../fold/read-facts.js';
 
-/** An order that has changed since the commit before. */
+/** An order that has changed since the previous commit. */
 export interface TouchedOrder {
-  /** It was accepted since. */
+  /** Accepted since the previous commit. */
   readonly isNew: boolean;
   readonly isOpen: boolean;
   /** Its newest state, or its last one if it is removed. */
@@ -25,24 +25,24 @@ export interface TouchedOrder {
 }
 
 /**
- * The changes since the commit before, by order and by maker: the row of each is written once, however often it
- * changed. The history has a row for each change.
+ * The changes since the previous commit, by order and by maker. Each row is written once, however often it changed. The
+ * history has a row for each change.
  */
 export class Changes {
   readonly makers = new Map<Address, CachedMaker>();
   readonly orders = new Map<Hex, TouchedOrder>();
   readonly history: HistoryRow[] = [];
   readonly fills: FillRow[] = [];
-  /** The hashes to remember, by `hashKeyText`. */
+  /** The hashes to remember, keyed by `hashKeyText`. */
   readonly hashes = new Map<string, HashRow>();
   /** Orders that the log holds. */
   readonly submitted: HashKey[] = [];
   /** Cancellations and instructions that the log holds, and orders that were removed. */
   readonly settled: HashKey[] = [];
-  /** Counts for metrics; what happened with its outcome, `OrderRemoved:FILLED`. */
+  /** Counts for metrics, keyed by kind and outcome: `OrderRemoved:FILLED`. */
   readonly kinds = new Map<string, number>();
   readonly types = new Map<string, number>();
-  /** Orders whose first reading has made them ACTIVE, until their messages are published. */
+  /** Orders that their first reading made ACTIVE. Emptied once their messages are published. */
   readonly activated: { readonly offset: bigint; readonly acceptedAtMs: number }[] = [];
   newestFactMs: number | undefined;
   transitions = 0;
@@ -61,14 +61,14 @@ export class Changes {
     }
   }
 
-  /** Marks a maker as changed, and takes what happened to its orders. */
+  /** Marks a maker as changed, and gathers the changes of its orders. */
   maker(cached: CachedMaker, transitions: readonly Transition[]): void {
     const { maker } = cached.draft;
     this.makers.set(maker, cached);
     for (const transition of transitions) this.#transition(maker, transition);
   }
 
-  /** The order of a maker in quarantine waits in the log. */
+  /** Notes an order of a maker in quarantine: it waits in the log. */
   unfolded({ maker, orderHash, order }: OrderSubmitted): void {
     if (this.hashes.has(hashKeyText({ maker, orderHash }))) return;
     const { salt } = order;
@@ -87,8 +87,8 @@ export class Changes {
     }
     const { order, kind } = transition;
     const { orderHash } = order;
-    // One that comes again long after its nonce was passed is removed at once, but may have been open when the commit
-    // began.
+    // An order that comes again long after its nonce was passed is removed at once. It may still have been open when
+    // the commit began.
     const isNew = this.orders.get(orderHash)?.isNew ?? kind === 'OrderOpened';
     this.orders.set(orderHash, { isNew, isOpen: kind !== 'OrderRemoved', order });
     if (kind === 'OrderOpened') {
@@ -132,7 +132,7 @@ const happenings = {
   OrderRemoved: 'REMOVED',
 } as const satisfies Partial<Record<Transition['kind'], HistoryRow['happened']>>;
 
-/** The status of an order that has changed, or why one is gone, for metrics. */
+/** For metrics: the status of an order that has changed, or why an order was removed. */
 function outcomeOf(transition: Transition): string {
   if ('reason' in transition) return transition.reason;
   if (transition.kind !== 'OrderChanged') return '';

@@ -3,10 +3,10 @@ import { type PruneParts, pruneOnce } from './prune-rows.js';
 
 const NOW_MS = 1_700_000_000_123;
 
-/** Asks for the rows of a partition to be deleted, in a step that is so large. */
+/** Deletes rows of a partition, in a step of this size. */
 type Statement = readonly [rows: 'history' | 'hashes', partition: number, stepMax: number, before?: bigint];
 
-/** Two partitions: what the log and Postgres were asked for. */
+/** Two partitions, with a log and a Postgres that note their calls. */
 function given(historyDays: number, kept: readonly (bigint | undefined)[]) {
   const asked: unknown[] = [];
   const statements: Statement[] = [];
@@ -45,7 +45,7 @@ function given(historyDays: number, kept: readonly (bigint | undefined)[]) {
     failWhere: (where: typeof fails) => {
       fails = where;
     },
-    /** One round. Gives the statements. */
+    /** Runs one round. Returns its statements. */
     prune: async () => {
       await pruneOnce(parts, new AbortController().signal, steps);
       return statements.splice(0);
@@ -53,17 +53,17 @@ function given(historyDays: number, kept: readonly (bigint | undefined)[]) {
   };
 }
 
-test('the log is asked for what was written HISTORY_DAYS days ago, to the millisecond, and what is older is deleted', async () => {
+test('rows are deleted if their facts were written more than HISTORY_DAYS ago, to the millisecond', async () => {
   const [month, day] = [given(30, [7n, undefined]), given(1, [])];
   const statements = await month.prune();
   await day.prune();
   expect(month.asked).toEqual([['facts', NOW_MS - 30 * 86_400_000]]);
   expect(day.asked).toEqual([['facts', NOW_MS - 86_400_000]]);
-  // Delete nothing where no record is younger: the log stands still, or the clock is ahead.
+  // Nothing is deleted if no record is younger: the log has stopped, or the clock is ahead.
   expect(statements.filter(([rows]) => rows === 'history')).toEqual([['history', 0, 5_000, 7n]]);
 });
 
-test('a step that fails holds up nothing else, and is smaller in the next round, until one is done', async () => {
+test('a failed step holds up nothing else, and gets smaller each round until one succeeds', async () => {
   const { prune, failWhere, warnings } = given(30, [7n, 8n]);
   const stepMaxOf = async () => (await prune()).map(([rows, partition, stepMax]) => `${rows} ${partition} ${stepMax}`);
   const others = ['hashes 0 5000', 'history 1 5000', 'hashes 1 5000'];

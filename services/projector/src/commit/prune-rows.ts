@@ -23,8 +23,8 @@ export interface PruneParts {
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /**
- * Deletes rows that are too old, round by round and partition by partition. The fold reads none of them, so nothing
- * depends on when that happens, or whether it does.
+ * Deletes rows that are too old, partition by partition, in rounds. The fold reads none of them, so nothing depends on
+ * when a round runs, or whether it does.
  */
 export function startPruning(parts: PruneParts): { stop(): Promise<void> } {
   const stopping = new AbortController();
@@ -32,11 +32,11 @@ export function startPruning(parts: PruneParts): { stop(): Promise<void> } {
   const steps: SmallSteps = new Map();
   const done = (async () => {
     for (;;) {
-      // The first round comes when the partitions have been taken.
+      // By the first round the partitions have been taken.
       await pause(parts.intervalMs, signal);
       if (signal.aborted) return;
       await pruneOnce(parts, signal, steps).catch((error: unknown) => {
-        parts.logger.warn({ reason: String(error) }, 'old rows were not pruned: tried again with the next round');
+        parts.logger.warn({ reason: String(error) }, 'old rows were not pruned: retrying in the next round');
       });
     }
   })();
@@ -48,11 +48,11 @@ export function startPruning(parts: PruneParts): { stop(): Promise<void> } {
   };
 }
 
-/** How large the next step is where the last one has failed, by what it deletes. */
+/** The size of the next step after a failed one, keyed by what it deletes. */
 type SmallSteps = Map<string, number>;
 
 /**
- * One round. Where a step fails, the rest of its rows waits for the next round, which takes smaller steps.
+ * Runs one round. After a failed step the rest of its rows waits for the next round, which takes smaller steps.
  * @throws LogUnavailable
  */
 export async function pruneOnce(parts: PruneParts, signal: AbortSignal, steps: SmallSteps = new Map()): Promise<void> {
@@ -77,7 +77,7 @@ export async function pruneOnce(parts: PruneParts, signal: AbortSignal, steps: S
   };
   for (const partition of owned()) {
     const before = kept[partition];
-    // Delete nothing where no record is younger: the log stands still, or the clock here is far ahead.
+    // Delete nothing if no record is younger: the log has stopped, or the clock here is far ahead.
     if (before !== undefined) {
       await untilDone(`history of ${partition}`, (max) => pruneHistory(postgres, partition, before, max));
     }

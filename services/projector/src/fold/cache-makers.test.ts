@@ -12,7 +12,7 @@ const withOrders = (maker: Maker['maker'], count: number): Maker => ({
 });
 
 describe('makers in memory', () => {
-  test('those that were used longest ago are dropped where there are too many', () => {
+  test('are dropped if there are too many, those used longest ago first', () => {
     const held = new CachedMakers(8, rules);
     const one = held.load(withOrders(first, 2));
     held.load(withOrders(second, 2));
@@ -23,7 +23,7 @@ describe('makers in memory', () => {
     expect(held.size()).toBe(6);
   });
 
-  test('those that are kept are not dropped, and room is found among the others, if there is any', () => {
+  test('that must be kept are not dropped: room is made among the others, if possible', () => {
     const held = new CachedMakers(8, rules);
     for (const maker of [first, second]) held.load(withOrders(maker, 2));
     const isKept = (maker: Maker['maker']) => maker === first;
@@ -33,7 +33,7 @@ describe('makers in memory', () => {
     expect([first, second].map((maker) => held.get(maker) !== undefined)).toEqual([true, false]);
   });
 
-  test('a maker counts with its orders as they are now', () => {
+  test('count with the orders that they have now', () => {
     const held = new CachedMakers(100, rules);
     const one = held.load(withOrders(first, 9));
     one.draft = new MakerDraft(withOrders(first, 1), rules);

@@ -5,20 +5,20 @@ import { type OrdersInBook, ordersInBook } from './prove-book.js';
 /** A maker in memory. */
 export interface CachedMaker {
   draft: MakerDraft;
-  /** Its funding rows, once the commit that was begun last is done. */
+  /** Its funding rows, as they are once the latest commit is done. */
   storedFunding: ReadonlyMap<Address, Funding>;
   readonly inBook: OrdersInBook;
   size: number;
 }
 
 /**
- * The makers of one partition in memory, so that the next facts need not read them. Those that were used longest ago
- * are dropped where there are too many, but none whose changes are not committed.
+ * The makers of one partition in memory, so that the next facts need not read them. If there are too many, it drops the
+ * least recently used ones, but none with uncommitted changes.
  */
 export class CachedMakers {
   readonly #makers = new Map<Address, CachedMaker>();
   readonly rules: Rules;
-  /** How many makers and open orders are cached together. */
+  /** How many makers and open orders may be cached, counted together. */
   readonly sizeMax: number;
   #size = 0;
 
@@ -31,7 +31,7 @@ export class CachedMakers {
     return this.#makers.get(maker);
   }
 
-  /** Makers and open orders that are cached. */
+  /** The number of makers and open orders that are cached. */
   size(): number {
     return this.#size;
   }
@@ -42,7 +42,7 @@ export class CachedMakers {
     return this.#put({ draft: new MakerDraft(maker, this.rules), storedFunding: maker.funding, inBook, size: 0 });
   }
 
-  /** Keeps the maker, as the last used one. Call it after each change. */
+  /** Keeps the maker as the most recently used one. Call it after each change. */
   touch(cached: CachedMaker): void {
     this.forget(cached.draft.maker);
     this.#put(cached);
@@ -54,9 +54,9 @@ export class CachedMakers {
   }
 
   /**
-   * Drops makers until so many makers and open orders more can be cached.
-   * @param isKept of a maker that is not dropped: it is needed, or would be held by its changes all the same
-   * @returns whether there is room
+   * Drops makers until `room` more makers and open orders fit.
+   * @param isKept true for a maker that must stay: it is needed, or its changes would hold it anyway
+   * @returns true if there is room
    */
   evict(room: number, isKept: (maker: Address) => boolean): boolean {
     for (const address of this.#makers.keys()) {

@@ -23,7 +23,7 @@ import { bookEntryOf, fillsOf, makerViewOf, type Transition } from '@makerbook/d
 import type { LogRecord, StoredRecord } from '@makerbook/kafka';
 import type { LoggedFact } from './read-facts.js';
 
-/** Names a message of a partition: the fact that led to it, and which of that fact's messages it is. */
+/** Names a message of a partition: the offset of its fact, and its number among the messages of that fact. */
 interface MessagePlace {
   readonly offset: bigint;
   readonly index: number;
@@ -31,7 +31,7 @@ interface MessagePlace {
 
 /** The last message on the feeds of a partition. */
 export interface FeedEnd extends MessagePlace {
-  /** The maker of its order; undefined where it is about none. */
+  /** The maker of the message's order; undefined if it is about no order. */
   readonly maker: Address | undefined;
 }
 
@@ -44,9 +44,9 @@ export interface FeedRules {
 }
 
 /**
- * The feed messages of one fact, numbered. The same fact leads to the same messages, whenever and in however many
- * batches it is folded: they depend on the log, and on the rows of their maker alone. Each is in the partition of its
- * fact.
+ * The numbered feed messages of one fact. A fact always leads to the same messages, whenever and in however many
+ * batches it is folded: they depend only on the log and on the rows of their maker. Each message is in the partition of
+ * its fact.
  */
 export class FactFeed {
   readonly fact: LoggedFact;
@@ -56,7 +56,7 @@ export class FactFeed {
   readonly #out: LogRecord[];
   readonly #position: LogPosition;
 
-  /** @param out takes the messages that are to be published */
+  /** @param out takes the messages to publish */
   constructor(fact: LoggedFact, rules: FeedRules, out: LogRecord[]) {
     this.#index = rules.published?.offset === fact.offset ? rules.published.index + 1 : 0;
     this.fact = fact;
@@ -66,9 +66,9 @@ export class FactFeed {
   }
 
   /**
-   * True if the feeds had the messages of the fact for the maker, or for no maker, when the partition was taken. The
-   * messages of a fact are published together. Those of a block may be published in parts: whole makers, by address,
-   * the clock with the last part.
+   * True if the feeds already had the fact's messages for this maker, or for no maker, when the partition was taken.
+   * The messages of a fact are published together. The messages of a block may be published in parts: whole makers, by
+   * address, and the clock with the last part.
    */
   isPublished(maker: Address | undefined): boolean {
     const { published } = this.#rules;
@@ -78,7 +78,7 @@ export class FactFeed {
     return maker !== undefined && maker <= published.maker;
   }
 
-  /** Adds what a reading tells of fills: also of orders that are not open, and of a maker in quarantine. */
+  /** Adds the fills of a reading, including those of orders that are not open, and of a maker in quarantine. */
   fills(fact: MakerObserved): void {
     for (const fill of fillsOf(fact, this.#position)) {
       this.#add(this.#rules.topics.fills, fillKey(fill), fact.maker, (context) => encodeFill(fill, context));
@@ -121,7 +121,7 @@ export class FactFeed {
     }
   }
 
-  /** An order leaves the book. */
+  /** Publishes that an order leaves the book. */
   withdraw(orderHash: Hex, removal: BookRemovalReason, maker: Address): void {
     this.#add(this.#rules.topics.book, orderHash, maker, (context) => {
       return { value: null, headers: bookRemovalHeaders(removal, maker, this.#position, context) };
@@ -134,7 +134,7 @@ export class FactFeed {
     this.#add(this.#rules.topics.makers, serviceKey, undefined, (context) => encodeMakersRecord(view, context));
   }
 
-  /** The last message of a block. @param log the name of the log's partition */
+  /** Adds the last message of a block. @param log the name of the log's partition */
   clock(block: BlockProcessed['block'], book: BookDigest, log: string | undefined): void {
     const { partition, topics } = this.#rules;
     const position = { partition, offset: String(this.fact.offset + 1n) };
@@ -168,7 +168,7 @@ export class FactFeed {
   }
 }
 
-/** The fact that led to a message on a feed, and the message's number; undefined where the id is none of ours. */
+/** The place of a feed message by its id; undefined if the projector did not make the id. */
 export function factOfMessage({
   headers,
   partition,

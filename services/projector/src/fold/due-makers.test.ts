@@ -6,7 +6,7 @@ import { DueMakers } from './due-makers.js';
 
 const [a, b, c] = makersOf(0, 1, 3) as [Hex, Hex, Hex];
 
-test('makers that are due come by address, in groups with a bounded number of orders, or alone', () => {
+test('due makers come by address, in groups with a bounded number of orders; a large one comes alone', () => {
   const due = new DueMakers([
     { maker: c, dueAtSeconds: 10, openOrders: 3 },
     { maker: a, dueAtSeconds: 12, openOrders: 7 },
@@ -17,7 +17,7 @@ test('makers that are due come by address, in groups with a bounded number of or
   expect(due.groupsAt(12, 4)).toEqual([[a], [b, c]]);
 });
 
-test('a maker is due when it was set last, and no more once nothing of it is due', () => {
+test('a maker is due at the time last set, and not at all once nothing of it is due', () => {
   const due = new DueMakers([{ maker: a, dueAtSeconds: 10, openOrders: 1 }]);
   expect(due.groupsAt(10, 4)).toEqual([[a]]);
   expect(due.ordersOf(a)).toBe(1);

@@ -5,7 +5,7 @@ import type { DueMaker } from '@makerbook/postgres';
 /** How many makers are loaded together because they are due. */
 const groupMakersMax = 256;
 
-/** When each maker of the partition with open orders is due, whether it is held in memory or not. */
+/** Knows when each maker with open orders is due, whether the maker is in memory or not. */
 export class DueMakers {
   readonly #makers = new Map<Address, DueMaker>();
   /** No maker is due before this second; a lower bound. */
@@ -21,14 +21,14 @@ export class DueMakers {
     else this.#makers.delete(maker);
   }
 
-  /** The open orders of a maker, whether it is held in memory or not; 0 for one in quarantine. */
+  /** The number of open orders of a maker, whether the maker is in memory or not; 0 for a maker in quarantine. */
   ordersOf(maker: Address): number {
     return this.#makers.get(maker)?.openOrders ?? 0;
   }
 
   /**
-   * Those that are due, by address, in groups with so many open orders together, or one maker. All of them are to be
-   * advanced, and `set` after that.
+   * The makers that are due, by address. Each group has at most so many open orders together, or is one maker. Advance
+   * all of them, and call `set` after that.
    */
   groupsAt(seconds: number, groupOrdersMax: number): Address[][] {
     if (seconds < this.#nextSeconds) return [];

@@ -8,7 +8,7 @@ test.each([
   ['that were committed', true],
   ['behind the feeds', false],
 ])(
-  'a block that brings capped orders back goes on where its owner was cut off, with the rows %s',
+  'a block that brings back capped orders resumes where its owner was cut off, with the rows %s',
   async (_, isCommitted) => {
     const begin = async () => {
       const given = new GivenPartition({ commitTransitionsMax: 1 });
@@ -52,7 +52,7 @@ test.each([
   },
 );
 
-test('an order that came too late changes nothing, nor does a cancellation beside it, and a later one counts', async () => {
+test('an order or cancellation that came too late changes nothing, and the same order in time counts', async () => {
   const given = new GivenPartition();
   const { orderHash } = orderOf(maker, 0);
   const row = { orderHash, maker, untilMs: Number.MAX_SAFE_INTEGER, requestId: 'r', salt: '0x1', expiresAtSeconds: 9 };
@@ -67,7 +67,7 @@ test('an order that came too late changes nothing, nor does a cancellation besid
 });
 
 describe('a partition whose rows are behind its feeds', () => {
-  test('stops the owner under whom the rows were replaced, before it believes one of them', async () => {
+  test('stops an owner whose rows were replaced, before it uses any of them', async () => {
     const given = new GivenPartition({ heldMax: 0 });
     const backup = given.tables;
     await given.when(submitted(maker, 0), observed(maker, [0]), cancelled(maker, 0));
@@ -77,14 +77,14 @@ describe('a partition whose rows are behind its feeds', () => {
     const again = given.retried();
     await expect(again).rejects.toThrow(FatalError);
     await expect(again).rejects.toThrow(
-      /^partition 0: the rows are at 0, and this process has left them at 3: the database was replaced .*Stop the services/,
+      /^partition 0: the rows are at 0, but this process left them at 3: the database was replaced .*Stop the services/,
     );
     expect(given.published).toBe(published);
   });
 });
 
 describe('fills', () => {
-  /** What a block says of fills of order 7, which is not open. */
+  /** A reading with fills of order 7, which is not open. */
   const filled = (...amounts: readonly number[]) => {
     const { orderHash } = orderOf(maker, 7);
     const fills = amounts.map((amount, logIndex) => {
@@ -94,7 +94,7 @@ describe('fills', () => {
     return { ...observed(maker, []), fills } as MakerEvent;
   };
 
-  test('are told wherever their order is, in the order of the chain, before what they do to the book', async () => {
+  test('are published in chain order before their effect on the book, also if their order is not open', async () => {
     const given = new GivenPartition();
     await given.when(submitted(maker, 0));
     expect(await given.when({ ...filled(2, 3), ...observed(maker, [0]) }, filled(4))).toEqual([
@@ -106,13 +106,13 @@ describe('fills', () => {
     ]);
   });
 
-  test('of a maker in quarantine are told too, and not again with its release', async () => {
+  test('of a quarantined maker are published too, and not again at its release', async () => {
     const given = new GivenPartition();
     await given.when(unfoldable(maker));
     expect(await given.when(filled(2), decided(maker, 'QuarantineLifted'))).toEqual(['1:0 filled 0x2 at 5:0']);
   });
 
-  test('that are the last on the feeds are not told again by another process', async () => {
+  test('that come last on the feeds are not published again by another process', async () => {
     const given = new GivenPartition();
     await given.when(submitted(maker, 0), observed(maker, [0]));
     const backup = given.tables;
@@ -167,7 +167,7 @@ describe('another log', () => {
     await expect(refused).rejects.toThrow(/already speak of offset 1: the feeds belong to another log/);
   });
 
-  test('that has lost its end and grown again is refused: its fact happened at another time than the feeds say', async () => {
+  test('that has lost its end and grown again is refused: a fact’s time differs from the feeds', async () => {
     const given = new GivenPartition();
     await given.when(submitted(maker, 0), observed(maker, [0]));
     given.publishForeign({ ce_id: '0:1:7', ce_time: new Date(7).toISOString() });
@@ -178,7 +178,7 @@ describe('another log', () => {
     );
   });
 
-  test('has feeds of its own: messages of a stranger on the feeds are none of the log', async () => {
+  test('is not assumed because of foreign messages on the feeds', async () => {
     const given = new GivenPartition();
     for (const headers of [{}, { ce_id: 'nobody knows' }, { ce_id: '9:999:1' }]) given.publishForeign(headers);
     expect(await given.when(submitted(maker, 0), observed(maker, [0]))).toEqual([

@@ -11,8 +11,8 @@ import type { LoggedFact } from './read-facts.js';
 export type Logged<F> = LoggedFact & { readonly fact: F };
 
 /**
- * Folds a fact about one maker, who is cached or quarantined. What cannot be folded quarantines the maker.
- * @throws FatalError where too many makers are quarantined
+ * Folds a fact about one maker, who is cached or in quarantine. A fact that cannot be folded quarantines its maker.
+ * @throws FatalError if too many makers are in quarantine
  */
 export function foldMakerFact(state: PartitionState, logged: Logged<MakerFact>): void {
   const { fact, offset } = logged;
@@ -27,13 +27,13 @@ export function foldMakerFact(state: PartitionState, logged: Logged<MakerFact>):
   endFact(state, logged);
 }
 
-/** Hands an operator's decision about the whole service on to those who follow the makers. No row keeps it. */
+/** Publishes an operator's decision about the whole service on the makers' feed. No row keeps it. */
 export function foldMode(state: PartitionState, logged: Logged<ServiceModeSet>): void {
   beginFact(state, logged).mode(logged.fact.mode);
   endFact(state, logged);
 }
 
-/** Folds what a block does to one maker, who is due. */
+/** Folds the effect of a block on one maker who is due. */
 export function advanceMaker(state: PartitionState, maker: Address, clock: LogClock, feed: FactFeed): void {
   const { offset } = feed.fact;
   changeMaker(state, maker, feed, (draft, accept) =>
@@ -46,14 +46,14 @@ export function advanceMaker(state: PartitionState, maker: Address, clock: LogCl
   state.isBlockBegun = true;
 }
 
-/** Ends a block all of whose makers are done. */
+/** Ends a block once all its makers are folded. */
 export function endBlock(state: PartitionState, clock: LogClock, block: Logged<BlockProcessed>, feed: FactFeed): void {
   if (clock.block > state.clock.block) feed.clock(block.fact.block, state.book.digest, state.logName);
   state.clock = clock;
   endFact(state, block);
 }
 
-/** The messages of the fact that comes next. */
+/** Begins the messages of the next fact. */
 export function beginFact({ rules, unpublished }: PartitionState, logged: LoggedFact): FactFeed {
   return new FactFeed(logged, rules, unpublished);
 }
@@ -63,19 +63,21 @@ export function endFact(state: PartitionState, logged: LoggedFact): void {
   passOver(state, logged);
 }
 
-/** A fact that changes nothing is behind: rows of a later request about the same order stay. */
+/** Moves past a fact. One that came too late changes no rows: those of a later request for the same order stay. */
 function passOver(state: PartitionState, { offset, record }: LoggedFact): void {
   state.clockMs = record.timestampMs;
   moveTo(state, offset + 1n);
 }
 
-/** All facts before the offset are done. */
+/** Notes that all facts before the offset are folded. */
 export function moveTo(state: PartitionState, offset: bigint): void {
   state.nextOffset = offset;
   state.isBlockBegun = false;
 }
 
-/** Takes what happened to a cached maker: for the rows, its next block, the known hashes, and the hash of the book. */
+/**
+ * Records what happened to a cached maker: for the rows, its next due time, the known hashes, and the hash of the book.
+ */
 export function takeTransitions(state: PartitionState, cached: CachedMaker, transitions: readonly Transition[]): void {
   const { makers, due, gathered, hashes, book } = state;
   makers.touch(cached);
@@ -89,13 +91,13 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Sets a fact aside that one maker cannot be folded on with. */
+/** Parks a fact that cannot be folded for one maker. */
 export function parkFor(state: PartitionState, maker: Address, logged: LoggedFact, reason: string): void {
   const record = { ...logged.record, headers: { ...logged.record.headers, 'parked-maker': maker } };
   state.toPark.push({ record, reason });
 }
 
-/** @param change a change that cannot be described for the feeds is none */
+/** @param change passes its transitions to `accept`, and is undone if the feeds cannot describe them */
 function changeMaker(
   state: PartitionState,
   maker: Address,
@@ -114,8 +116,8 @@ function changeMaker(
 }
 
 /**
- * A fact cannot be folded for a maker: its orders leave the book with this fact, and nothing more is folded for it. It
- * depends on the log alone, and so do the messages.
+ * Quarantines a maker for whom a fact cannot be folded. Its orders leave the book with this fact, and nothing more is
+ * folded for it. This depends only on the log, and so do the messages.
  */
 function quarantineMaker(state: PartitionState, cached: CachedMaker, reason: string, feed: FactFeed): void {
   const { maker } = cached.draft;

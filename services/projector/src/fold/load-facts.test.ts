@@ -32,7 +32,7 @@ async function given(heldMax: number) {
   // Nothing is in memory any more.
   await partition.taken();
   reads.length = 0;
-  /** No commit ends until the result is called. */
+  /** Holds up all commits until the returned function is called. */
   const hang = () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     committing = promise;
@@ -44,7 +44,7 @@ async function given(heldMax: number) {
 const touching = (maker: Hex) => [observed(maker, [0, 1]), cancelled(maker, 1)];
 const block = blockAt(9, startSeconds + 5);
 
-test.each([0, 2, 6, 9])('a batch that names more makers than may be held is read in parts: %d', async (heldMax) => {
+test.each([0, 2, 6, 9])('a batch with more makers than may be held (%d) is read in parts', async (heldMax) => {
   const bounded = await given(heldMax);
   const unbounded = await given(1_000);
   const batch = [...makers.flatMap(touching), block];
@@ -54,10 +54,10 @@ test.each([0, 2, 6, 9])('a batch that names more makers than may be held is read
   expect(unbounded.reads).toEqual([10]);
 });
 
-/** Long enough for another read, where nothing holds it up. */
+/** Long enough for another read if nothing holds it up. */
 const READ_MS = 50;
 
-test('makers whose changes are not committed count as held: while a commit hangs, no more are read', async () => {
+test('makers with uncommitted changes count as held: while a commit hangs, no more are read', async () => {
   const { partition, reads, hang } = await given(6);
   const goOn = hang();
   const folded = partition.when(...makers.flatMap(touching), block);
@@ -69,7 +69,7 @@ test('makers whose changes are not committed count as held: while a commit hangs
   expect(reads).toEqual([2, 2, 2, 2, 2]);
 });
 
-test('likewise those that a block finds due, where nothing happens to any of them', async () => {
+test('while a commit hangs, a block reads no more due makers, even if it changes none of them', async () => {
   const { partition, reads, hang } = await given(6);
   const soon = startSeconds + 100;
   for (const maker of makers) {

@@ -6,18 +6,18 @@ import { makersFromRows } from './makers-from-rows.js';
 import type { PartitionState } from './partition-state.js';
 import type { LoggedFact } from './read-facts.js';
 
-/** It knows what is folded and not in Postgres yet, and which rows may be believed. */
+/** Knows what is folded but not in Postgres yet, and which rows to trust. */
 export type RowReader = Pick<RowCommitter, 'uncommitted' | 'readRows'>;
 
-/** Consecutive facts, and those of their makers who are not in quarantine. */
+/** Consecutive facts, and their makers except those in quarantine. */
 export interface PartOfBatch {
   readonly facts: readonly LoggedFact[];
   readonly makers: ReadonlySet<Address>;
 }
 
 /**
- * Cuts facts into parts whose makers can be in memory together. Those that are to be read count twice, so that there is
- * room for them while those of the part before wait to be committed.
+ * Cuts facts into parts whose makers fit in memory together. A maker that must be read counts twice. This leaves room
+ * for it while the makers of the previous part wait for their commit.
  */
 export function* cutFacts(state: PartitionState, facts: readonly LoggedFact[]): Generator<PartOfBatch> {
   const { makers: cached, quarantined } = state;
@@ -37,20 +37,20 @@ export function* cutFacts(state: PartitionState, facts: readonly LoggedFact[]): 
   yield { facts: facts.slice(begin), makers };
 }
 
-/** Counts the maker, who is not in memory, and its open orders. */
+/** Counts a maker who is not in memory, and its open orders. */
 export function sizeOnceRead({ due }: PartitionState, maker: Address): number {
   return 1 + due.ordersOf(maker);
 }
 
-/** Reads what the fold of the facts needs: their makers, and what became of hashes. */
+/** Reads what the fold of the facts needs: their makers, and the remembered hashes. */
 export async function loadFacts(state: PartitionState, part: PartOfBatch, rows: RowReader): Promise<void> {
   state.hashes.clear();
   await Promise.all([loadHashes(state, part.facts, rows), loadMakers(state, part.makers, rows)]);
 }
 
 /**
- * Has the makers cached. Unknown ones are cached too.
- * @throws FatalError where rows cannot be read
+ * Reads the makers that are not cached. Unknown makers are cached too.
+ * @throws FatalError if rows cannot be read
  */
 export async function loadMakers(
   { makers: cached, rules: { partition } }: PartitionState,
@@ -64,8 +64,8 @@ export async function loadMakers(
 }
 
 /**
- * Loads what is remembered, in Postgres or since the last commit, of the hashes that the facts submit, and of those
- * that they cancel and that are not open.
+ * Loads remembered hashes from Postgres and from the uncommitted changes: those that the facts submit, and those that
+ * they cancel and that are not open.
  */
 export async function loadHashes(
   { hashes, makers }: PartitionState,
@@ -79,7 +79,8 @@ export async function loadHashes(
     return fact.type === 'OrderCancelled' && isOpen ? [] : [{ orderHash, maker }];
   });
   if (keys.length === 0) return;
-  // Looks here before Postgres is asked: a hash that is committed meanwhile is then found in one of the two places.
+  // Look at the uncommitted changes before asking Postgres: a hash that is committed meanwhile is then in one of the
+  // two.
   const uncommitted = rows.uncommitted();
   const newer = keys.flatMap((key) => uncommitted.flatMap((changes) => changes.hashes.get(hashKeyText(key)) ?? []));
   const { hashes: stored } = await rows.readRows((store, partition) => store.findKnownHashes(partition, keys));

@@ -16,8 +16,8 @@ import type { FundingRow, MakerRow, OrderRow } from '@makerbook/postgres';
 import type { MakerRows } from '../store/open-store.js';
 
 /**
- * The makers as the rows describe them; one without rows is unknown.
- * @throws FatalError where the rows of a maker are none that the fold writes
+ * Builds makers from their rows. A maker without rows is unknown.
+ * @throws FatalError if the fold never writes such rows
  */
 export function makersFromRows(partition: number, makers: readonly Address[], rows: MakerRows): Maker[] {
   const funding = Map.groupBy(rows.funding, ({ maker }) => maker);
@@ -36,7 +36,7 @@ export function makersFromRows(partition: number, makers: readonly Address[], ro
   });
 }
 
-/** Rows that no fold leads to: names the remedy. */
+/** The error for rows that no fold writes. It names the remedy. */
 export function badRows(partition: number, reason: string, cause?: unknown): FatalError {
   const remedy = 'Stop the services, restore the database or run rebuild, and start them';
   return new FatalError(`partition ${partition}: ${reason}. ${remedy}`, { cause });
@@ -47,7 +47,7 @@ function makerFromRow(row: MakerRow, funding: readonly FundingRow[], orders: rea
   const maker: Maker = {
     maker: row.maker,
     admission: row.admission as Maker['admission'],
-    // Keeps the keys in the order of the fact, so that the feed has the same bytes again.
+    // Parsing keeps the keys in the order of the fact, so that the feed has the same bytes again.
     limits: makerLimits.parse(row.limits),
     exits: { ...noExits, ...row.exits },
     nonce: nonce === null || nonceBlock === null ? undefined : { value: BigInt(nonce), block: nonceBlock },
@@ -60,7 +60,7 @@ function makerFromRow(row: MakerRow, funding: readonly FundingRow[], orders: rea
   return maker;
 }
 
-/** Each token's funding counts the open orders that sell it. */
+/** Checks that each token's funding counts the open orders that sell it. */
 function assertConsistent({ funding, orders }: Maker): void {
   const selling = Map.groupBy(orders.values(), ({ order }) => order.making.token);
   for (const token of new Set([...selling.keys(), ...funding.keys()])) {
@@ -102,7 +102,7 @@ function stateFromRow({ status, reason }: OrderRow): OrderStatus {
   return { status: status as 'VALIDATING' | 'ACTIVE' };
 }
 
-/** An order that waits for its maker's funds is one that waits for nothing itself. */
+/** An order that waits only for its maker's funds has no `waitsFor` of its own. */
 function waitsForFromRow({ status, reason }: OrderRow): Pick<OpenOrder, 'waitsFor'> {
   return status === 'VALIDATING' && (reason === 'SIGNATURE' || reason === 'TAKING_TOKEN') ? { waitsFor: reason } : {};
 }

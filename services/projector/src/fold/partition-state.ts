@@ -22,23 +22,23 @@ export class PartitionState {
   readonly quarantined: Map<Address, Quarantine>;
   /** The remembered hashes that the facts of the batch are about. */
   readonly hashes: HashMemory = rememberHashes();
-  /** Throws a FatalError where more makers are quarantined than break by themselves. */
+  /** Throws a FatalError if more makers are in quarantine than break by themselves. */
   readonly noteQuarantined: (maker: Address, reason: string) => void;
-  /** Of the log's partition; undefined until it is read for the first clock. */
+  /** The name of the log's partition; undefined until it is read for the first clock. */
   logName: string | undefined;
   /** All facts before it are folded. */
   nextOffset: bigint;
-  /** Some makers of the block at `nextOffset` are folded. */
+  /** True if some makers of the block at `nextOffset` are folded. */
   isBlockBegun: boolean;
   /** The clock after the last fact that is wholly folded. */
   clock: LogClock;
   /** When the last fact that is wholly folded was appended, in milliseconds since 1970. */
   clockMs: number;
-  /** Over the orders that are in the book after the last change. */
+  /** The hash over the orders that are in the book after the last change. */
   readonly book: BookHash;
   /** The changes since the last commit began. */
   gathered = new Changes();
-  /** While it is not empty, nothing is committed. */
+  /** Messages to publish. Nothing is committed while there are any. */
   readonly unpublished: LogRecord[] = [];
   readonly toPark: ParkedFact[] = [];
 

@@ -2,14 +2,14 @@ import type { BookHash, HashedEntry } from '@makerbook/book';
 import { type Hex, quantity } from '@makerbook/contracts-primitives';
 import type { OpenOrder, Transition } from '@makerbook/domain';
 
-/** The orders of a maker that are in the book, as they are there. */
+/** A maker's orders in the book, as the book shows them. */
 export type OrdersInBook = Map<Hex, HashedEntry>;
 
 export function ordersInBook(orders: Iterable<OpenOrder>): OrdersInBook {
   return new Map([...orders].filter(({ inBook }) => inBook).map((order) => [order.orderHash, entryOf(order)]));
 }
 
-/** Keeps the hash over the partition's book: the next clock tells it to the router. */
+/** Updates the hash over the partition's book. The next clock tells it to the router. */
 export function hashTransitions(book: BookHash, inBook: OrdersInBook, transitions: readonly Transition[]): void {
   for (const transition of transitions) {
     if (!('order' in transition)) continue;

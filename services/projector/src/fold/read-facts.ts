@@ -1,22 +1,22 @@
 import { decodeMakerEvent, isTooLate, type MakerEvent, misplacement } from '@makerbook/contracts-events';
 import { PoisonRecord, partitionOf, type StoredRecord } from '@makerbook/kafka';
 
-/** A fact of the log with what its consequences carry on from its message. */
+/** A fact of the log, with what the fold and the feeds need of its record. */
 export interface LoggedFact {
   readonly fact: MakerEvent;
   readonly offset: bigint;
-  /** When the fact happened, in milliseconds since 1970; of a chain fact the block's time. */
+  /** When the fact happened, in milliseconds since 1970; for a chain fact, the block's time. */
   readonly timeMs: number;
-  /** It came too late, and changes nothing. */
+  /** True if the fact came too late: it changes nothing. */
   readonly isTooLate: boolean;
-  /** The record as it was read, to be parked where it comes to that. */
+  /** The record as it was read, in case it must be parked. */
   readonly record: StoredRecord;
 }
 
 /**
  * Reads a record of `limit-orders.maker-events.v1`.
- * @param partitions how many the topic has
- * @throws PoisonRecord when it can never be understood, with the reason for the person who looks at the parked record
+ * @param partitions the number of the topic's partitions
+ * @throws PoisonRecord if the record can never be read, with the reason for the person who looks at the parked record
  */
 export function readFact(record: StoredRecord, partitions: number): LoggedFact {
   const fact = decodeMakerEvent(record);
@@ -32,7 +32,7 @@ export function timeOf({ headers, timestampMs }: StoredRecord): number {
   return Number.isNaN(time) ? timestampMs : time;
 }
 
-/** Reads the records that can be read. */
+/** Reads the records, and leaves out those that cannot be read. */
 export function readFacts(records: readonly StoredRecord[], partitions: number): LoggedFact[] {
   return records.flatMap((record) => {
     try {

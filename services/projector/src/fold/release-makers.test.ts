@@ -7,7 +7,7 @@ import { blockAt, makersOf, orderOf, unfoldable } from '../testing/generate-fact
 import { decided, expiresAt, GivenPartition, maker, observed, other, submitted } from '../testing/given-partition.js';
 import type { Tables } from '../testing/hold-rows.js';
 
-test('too many makers that cannot be folded stop the process, before it harms them all', async () => {
+test('too many makers that cannot be folded stop the process before any is quarantined', async () => {
   const given = new GivenPartition({ quarantinedMakersMax: 1 });
   await given.when(submitted(maker, 0), observed(maker, [0]), submitted(other, 1), observed(other, [1]));
   const { published, tables } = given;
@@ -18,7 +18,7 @@ test('too many makers that cannot be folded stop the process, before it harms th
   expect(given).toMatchObject({ published, tables });
 });
 
-test('makers that were in quarantine before count where one more is quarantined, and do not stop a start', async () => {
+test('makers already in quarantine count towards the limit, but do not stop a start', async () => {
   const cut = { quarantinedMakersMax: 2 };
   const given = new GivenPartition(cut);
   await given.when(unfoldable(maker), unfoldable(other));
@@ -30,7 +30,7 @@ test('makers that were in quarantine before count where one more is quarantined,
   expect(given).toMatchObject({ published });
 });
 
-describe('rows that no fold writes', () => {
+describe('broken rows', () => {
   const stopped = (reason: RegExp) =>
     new RegExp(`^partition 0: .*${reason.source}.*Stop the services, restore the database or run rebuild`);
   const changed = <K, V>(rows: ReadonlyMap<K, V>, change: (row: V) => V) =>
@@ -66,7 +66,7 @@ describe('rows that no fold writes', () => {
       ({ makers }) => ({ makers: changed(makers, (row) => ({ ...row, nonce: 'NaN', nonceBlock: 1 })) }),
       /cannot be read/,
     ],
-  ])('and %s stop the partition with the remedy, and nothing is published or parked', async (_what, tamper, reason) => {
+  ])('that %s stop the partition, with a remedy; nothing is published or parked', async (_what, tamper, reason) => {
     const given = new GivenPartition();
     await given.when(submitted(maker, 0), submitted(maker, 2));
     given.rows.tables = { ...given.tables, ...tamper(given.tables) };
@@ -77,7 +77,7 @@ describe('rows that no fold writes', () => {
     expect(given).toMatchObject({ published, parked: [] });
   });
 
-  test('and that the read model refuses stop the partition, and none of them is written', async () => {
+  test('that the read model refuses stop the partition, and none of them is written', async () => {
     const given = new GivenPartition();
     await given.when(submitted(maker, 0));
     const { tables } = given;
@@ -95,7 +95,7 @@ describe('rows that no fold writes', () => {
 });
 
 describe('a quarantine that is lifted', () => {
-  test('in vain keeps the maker as it is, and the command is parked', async () => {
+  test('in vain leaves the maker as it was, and the command is parked', async () => {
     const given = new GivenPartition();
     await given.when(submitted(maker, 0), unfoldable(maker), submitted(maker, 2));
     const { makers, orders } = given.tables;
@@ -106,7 +106,7 @@ describe('a quarantine that is lifted', () => {
     expect(given.tables).toMatchObject({ makers, orders });
   });
 
-  test('decodes the facts of the maker and the blocks since then, and nothing of others', async () => {
+  test('decodes the maker’s facts and the blocks since then, and nothing of other makers', async () => {
     const given = new GivenPartition();
     await given.when(unfoldable(maker));
     await given.when(submitted(other, 0), observed(other, [0]), blockAt(6, expiresAt - 100), submitted(maker, 2));

@@ -12,14 +12,14 @@ export interface FactsOfLog {
   readonly nextOffset: bigint;
 }
 
-/** The facts of a maker and those about no maker, of the partition, from one offset on and before another. */
+/** Reads the partition's facts about a maker and about no maker, from one offset on and before another. */
 export type ReadFacts = (maker: Maker['maker'], from: bigint, to: bigint) => AsyncIterable<FactsOfLog>;
 
 /**
- * An operator has lifted the quarantine of a maker: its facts are folded from the first on that could not be, with the
- * partition's blocks in between, and its open orders come back into the feed to be read on the chain anew. Where that
- * fails the maker stays quarantined, and the command is parked.
- * It depends on the log and on the maker's rows, which nothing else changes.
+ * Releases a maker whose quarantine an operator has lifted. Folds its facts from the first one that could not be
+ * folded, with the partition's blocks in between. Its open orders return to the feed, to be read on the chain again. If
+ * that fails, the maker stays in quarantine, and the command is parked.
+ * The result depends only on the log and on the maker's rows, which nothing else changes.
  * @throws PostgresUnavailable, LogUnavailable
  */
 export async function releaseMaker(
@@ -49,7 +49,7 @@ export async function releaseMaker(
   endFact(state, logged);
 }
 
-/** The maker as if it had been folded all the time, but for the feeds. What is cached of it stays as it is. */
+/** Folds the maker as if it had never been in quarantine, but not for the feeds. The cached maker stays as it is. */
 async function foldAgain(
   state: PartitionState,
   maker: Maker['maker'],
@@ -84,7 +84,7 @@ async function foldAgain(
   return { cached, draft, transitions };
 }
 
-/** A maker whose quarantine was lifted cannot be folded all the same. */
+/** A maker whose quarantine was lifted still cannot be folded. */
 class StillQuarantined extends Error {
   override readonly name = 'StillQuarantined';
 }

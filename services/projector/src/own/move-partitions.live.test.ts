@@ -40,7 +40,7 @@ afterEach(async () => {
   await here.stop();
 });
 
-/** A block in each partition, again and again. */
+/** Appends a block to each partition, again and again. */
 async function appendBlocks(): Promise<void> {
   for (let number = 1; isRunning; number += 1) {
     const block = blockAt(number, startSeconds + number);
@@ -56,7 +56,7 @@ async function appendBlocks(): Promise<void> {
 
 const rerouting = new URL('../../../../test/dist/kit/reroute-connections.js', import.meta.url).pathname;
 
-/** @param route for its connections: from one port to another */
+/** @param route `from:to` sends its connections to one port to another one instead */
 async function start(route = '') {
   const opsPort = await findFreePort();
   const script = new URL('../main.js', import.meta.url).pathname;
@@ -79,7 +79,7 @@ async function start(route = '') {
 
 type Started = Awaited<ReturnType<typeof start>>;
 
-/** Each of the two serves its share. */
+/** Waits until each of the two serves its share. */
 async function balanced(one: Started, other: Started): Promise<void> {
   await until(async () => (await one.owns()) === 2 && (await other.owns()) === 2);
   const ownedAtMs = performance.now();
@@ -88,17 +88,19 @@ async function balanced(one: Started, other: Started): Promise<void> {
   await pause(1_000);
 }
 
-/** Milliseconds from now on until the clock of each partition has moved, by what is sent later. */
+/**
+ * Waits until what is sent from now on has moved the clock of each partition. Returns how many milliseconds that took.
+ */
 async function silence(): Promise<number> {
   const begunAtMs = performance.now();
-  // What was sent before is here by then.
+  // By then what was sent before has arrived.
   await pause(500);
   const sinceMs = performance.now();
   await until(async () => [...movedAtMs.values()].every((at) => at > sinceMs));
   return Math.round(performance.now() - begunAtMs);
 }
 
-test('the partitions of a process that is killed, frozen or stopped are served by another one soon', async () => {
+test('another process soon serves the partitions of one that is killed, frozen or stopped', async () => {
   const first = await start();
   const killed = await start();
   await balanced(first, killed);
@@ -122,7 +124,7 @@ test('the partitions of a process that is killed, frozen or stopped are served b
 });
 
 test.each(['shut', 'cut'] as const)(
-  'the partitions of a process that reaches Postgres and no broker, with connections %s, are served by another one',
+  'another process serves the partitions of one that reaches Postgres but no broker (connections %s)',
   async (how) => {
     const kafka = new URL(`tcp://${here.environment.KAFKA_BROKERS}`);
     const gate = await openTcpGate(kafka.href);

@@ -61,17 +61,17 @@ function own(says: (asked: Asked) => Claims): Ownership {
   return ownership;
 }
 
-describe('owning partitions', () => {
-  test('begins with what it gets, once, and is ready after the second look', async () => {
+describe('an owner of partitions', () => {
+  test('begins each partition that it gets once, and is ready after the second look', async () => {
     const ownership = own(() => claims([1, 2]));
-    expect(ownership.waitsFor()).toMatch(/first looks/);
+    expect(ownership.waitsFor()).toMatch(/claims have not been read yet/);
     await until(() => asked.length >= 3);
     expect(steps).toEqual(['begin 1', 'begin 2']);
     expect(asked.at(-1)).toEqual({ busy: [1, 2], isLeaving: false });
     expect(ownership.waitsFor()).toBeUndefined();
   });
 
-  test('ends in order what others are to have, and gives it back at once, but not before', async () => {
+  test('finishes the work on a partition that others are to have, and then gives it back at once', async () => {
     own(() => claims([1, 2]));
     await until(() => steps.length === 2);
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -87,7 +87,7 @@ describe('owning partitions', () => {
     expect(asked.at(-1)).toMatchObject({ busy: [1] });
   });
 
-  test('takes a partition again whose last commits Postgres has lost in a crash', async () => {
+  test('begins a partition again if Postgres has lost its last commits in a crash', async () => {
     own(() => claims([1]));
     await until(() => asked.length >= 3);
     answer = ({ busy }) => claims([1], [], busy.length > 0 ? 6n : 7n);
@@ -97,7 +97,7 @@ describe('owning partitions', () => {
     expect(steps).toEqual(['begin 1', 'end 1', 'commit 1', 'begin 1']);
   });
 
-  test('drops what another process has taken, and may have it again', async () => {
+  test('drops a partition that another process has taken, and may get it again', async () => {
     own(() => claims([1]));
     await until(() => steps.length === 1);
     answer = () => claims([]);
@@ -128,19 +128,19 @@ describe('owning partitions', () => {
     expect(ownership.waitsFor()).toBeUndefined();
   });
 
-  test('leaves all to others at once while no broker answers, and takes its share again when one does', async () => {
-    // While it says that it is leaving, it gets nothing new, and all is surplus.
+  test('leaves everything to others at once while no broker answers, and takes its share again later', async () => {
+    // While it is leaving, it gets nothing new, and all that it has is surplus.
     const ownership = own(({ busy, isLeaving }) => (isLeaving ? claims(busy, busy) : claims([1, 2])));
     await until(() => steps.length === 2);
     kafka = { silentMs: 10_001, isThere: false };
-    // The work on them may hang as long as Kafka does.
+    // The work on the partitions may hang as long as Kafka does.
     const { promise, resolve } = Promise.withResolvers<void>();
     ending = promise;
     await until(() => steps.length === 4);
     expect(steps.slice(2)).toEqual(['lose 1', 'lose 2']);
     expect(asked.at(-1)).toEqual({ busy: [], isLeaving: true });
     expect(ownership.waitsFor()).toMatch(/no broker answers/);
-    // Nothing is read any more, so nothing is silent.
+    // Nothing is read any more, so the brokers do not count as silent.
     kafka.silentMs = 0;
     const before = asked.length;
     await until(() => asked.length > before + 1);
@@ -153,7 +153,7 @@ describe('owning partitions', () => {
     expect(ownership.waitsFor()).toBeUndefined();
   });
 
-  test('leaves also what it has not begun to read, for it does not know from where on', async () => {
+  test('also leaves a partition that it cannot begin to read because its position is not known', async () => {
     own(({ busy, isLeaving }) => (isLeaving ? claims(busy, busy) : claims([1])));
     kafka = { silentMs: 9_500, isThere: false };
     const before = asked.length;
@@ -176,7 +176,7 @@ describe('owning partitions', () => {
         throw new PostgresUnavailable('away');
       },
     ],
-  ])('keeps what it has where %s', async (_where, isThere, says) => {
+  ])('keeps what it has if %s', async (_where, isThere, says) => {
     own(() => claims([1]));
     await until(() => steps.length === 1);
     answer = says;
@@ -186,17 +186,17 @@ describe('owning partitions', () => {
     expect(steps).toEqual(['begin 1']);
   });
 
-  test('ends all and gives all back when it stops, also what it is told of by then', async () => {
+  test('ends and gives back everything when it stops, and begins nothing more', async () => {
     const ownership = own(() => claims([1, 2]));
     await until(() => steps.length === 2);
-    // The last answer before it leaves tells of one more.
+    // The last answer before it leaves names one more partition.
     answer = ({ busy, isLeaving }) => claims(isLeaving ? busy : [1, 2, 3]);
     await ownership.stop();
     expect(steps.slice(2).sort()).toEqual(['commit 1', 'commit 2', 'end 1', 'end 2']);
     expect(asked.at(-1)).toEqual({ busy: [], isLeaving: true });
   });
 
-  test('stops while Postgres is away', async () => {
+  test('stops while Postgres is down', async () => {
     const ownership = own(() => claims([1]));
     await until(() => steps.length === 1);
     answer = () => {
@@ -206,7 +206,7 @@ describe('owning partitions', () => {
     expect(steps).toEqual(['begin 1', 'end 1', 'commit 1']);
   });
 
-  test('a statement that Postgres refuses is fatal', async () => {
+  test('fails for good if Postgres refuses a statement', async () => {
     own(() => {
       throw new TypeError('refused');
     });

@@ -13,25 +13,27 @@ export interface OwnershipParts {
   /** Asks whether any broker answers now. A look at the claims waits for it. */
   readonly isKafkaThere: () => Promise<boolean>;
   readonly onRevoked: Projector['onRevoked'];
-  /** Up to where the process has committed rows of a partition; undefined where it has not taken it. */
+  /** Up to where the process has committed a partition's rows; undefined if it has not taken the partition. */
   readonly committedOf: (partition: number) => RowsPosition | undefined;
   readonly logger: Logger;
-  /** The claims cannot be looked at any more, or a partition cannot be given up: the process is to exit. */
+  /** Called when the claims cannot be read any more, or a partition cannot be given up: the process must exit. */
   readonly onFatal: (error: Error) => void;
 }
 
 const LOOK_INTERVAL_MS = 300;
-/** A process that no broker has answered for so long asks once more, and then leaves its partitions to others. */
+/** After this silence of all brokers, a process asks once more, and then leaves its partitions to others. */
 const KAFKA_SILENCE_MS_MAX = 10_000;
 /** In its first look a process takes only what others have left. */
 const FIRST_LOOKS = 2;
 
 /**
- * Owns partitions by claims in Postgres: begins with what it gets, and ends in order what others are to have, before it
- * gives it back. What another process has taken meanwhile is given up without a commit. While Postgres does not answer
- * it keeps what it has: where others do reach Postgres and take it, the epoch of each partition's publisher is the
- * fence. Where Postgres answers and no broker does, it takes nothing until one does, and leaves all that it has at
- * once to another process that a broker answers. Where there is none, as while Kafka is away, it keeps what it has.
+ * Owns partitions by claims in Postgres. It begins what it gets. Before it gives back what others should have, it ends
+ * that in order. It drops without a commit what another process has taken.
+ *
+ * While Postgres does not answer, it keeps what it has. If others do reach Postgres and take a partition, the epoch of
+ * its publisher is the fence. If Postgres answers and no broker does, it takes nothing until a broker answers. It then
+ * leaves all that it has to another process that a broker answers. If there is none, for example while Kafka is down,
+ * it keeps what it has.
  */
 export class Ownership {
   readonly #parts: OwnershipParts;
@@ -42,7 +44,7 @@ export class Ownership {
   #toConfirm: (() => void)[] = [];
   #isLeaving = false;
   #isCutOff = false;
-  /** No broker answers this process, and another one is there to take what it has. */
+  /** No broker answers this process, and another process is there to take its partitions. */
   #hasHeir = false;
   #heardAtMs = monotonicMs();
   #answered = 0;
@@ -54,7 +56,7 @@ export class Ownership {
     this.#looking = this.#keepLooking().catch(parts.onFatal);
   }
 
-  /** Resolves once a look that began after the call was answered, and what it showed as lost is revoked. */
+  /** Resolves once a look that began after the call is answered, and the partitions it showed as lost are revoked. */
   readonly confirmed = (): Promise<void> => new Promise((resolve) => this.#toConfirm.push(resolve));
 
   /** When the last look ended, answered or not. */
@@ -62,10 +64,12 @@ export class Ownership {
     return this.#lastLookAtMs;
   }
 
-  /** Why the process may own less than its share: its first looks or the last one had no answer, or Kafka has none. */
+  /**
+   * Why the process may own less than its share: its first looks or its last look had no answer, or no broker answers.
+   */
   waitsFor(): string | undefined {
     if (this.#isCutOff) return 'no broker answers: other processes may take its partitions';
-    return this.#failure ?? (this.#answered < FIRST_LOOKS ? 'the first looks are not answered yet' : undefined);
+    return this.#failure ?? (this.#answered < FIRST_LOOKS ? 'the claims have not been read yet' : undefined);
   }
 
   /** Ends all partitions in order and gives them back. */
@@ -79,7 +83,7 @@ export class Ownership {
   async #keepLooking(): Promise<void> {
     for (let isLast = false; !isLast; ) {
       this.#waiting = new AbortController();
-      // It gives all back. If there is no answer, others take it once this process has not been seen for a while.
+      // The last look gives all back. Without an answer, others take it when this process has been silent for a while.
       isLast = this.#isLeaving && this.#owned.size + this.#ending.size === 0;
       await this.#tryToLook();
       if (!isLast) await pause(LOOK_INTERVAL_MS, this.#waiting.signal);
@@ -92,14 +96,14 @@ export class Ownership {
     this.#toConfirm = [];
     try {
       await this.#look();
-      if (this.#failure !== undefined) logger.info({}, 'the claims are looked at again');
+      if (this.#failure !== undefined) logger.info({}, 'the claims can be read again');
       this.#failure = undefined;
       this.#answered += 1;
       for (const confirm of asked) confirm();
     } catch (error) {
       if (!(error instanceof PostgresUnavailable)) throw error;
       this.#toConfirm.push(...asked);
-      if (this.#failure === undefined) logger.warn({ reason: error.message }, 'the claims cannot be looked at');
+      if (this.#failure === undefined) logger.warn({ reason: error.message }, 'the claims cannot be read');
       this.#failure = error.message;
     } finally {
       this.#lastLookAtMs = monotonicMs();
@@ -124,7 +128,7 @@ export class Ownership {
     for (const partition of claims.owned) if (!busy.includes(partition) && !this.#isLeaving) this.#begin(partition);
   }
 
-  /** A broker that is asked tells a process that is cut off from one whose partitions have nobody to lead them. */
+  /** Asks a broker, to tell a process that is cut off from one whose partitions have no leader. */
   async #findCutOff(): Promise<void> {
     const { consumer, isKafkaThere, logger } = this.#parts;
     const { lastPollAtMs, retrying } = consumer.health();
@@ -147,7 +151,7 @@ export class Ownership {
   #end(partition: number, isLost: boolean): void {
     const { logger, consumer, onRevoked, onFatal } = this.#parts;
     this.#owned.delete(partition);
-    logger.info({ partition }, isLost ? 'a partition was taken by another process' : 'a partition is given back');
+    logger.info({ partition }, isLost ? 'a partition was taken by another process' : 'a partition is released');
     const work = consumer
       .revoke(partition, isLost)
       .then(() => onRevoked(partition, isLost))
@@ -160,7 +164,7 @@ export class Ownership {
   }
 }
 
-/** True where a crash of Postgres has lost commits: the partition is taken again, and its facts are folded again. */
+/** True if a crash of Postgres has lost commits. The partition is then taken again, and its facts are folded again. */
 function hasLost({ positions }: Claims, partition: number, committed: RowsPosition | undefined): boolean {
   const position = positions.get(partition);
   return committed !== undefined && position !== undefined && isBehind(position, committed);

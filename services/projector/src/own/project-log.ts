@@ -19,27 +19,27 @@ import { type TakenPartition, takePartition } from './take-partition.js';
 /** The handler of the consumer loop; its functions fit `ConsumeOptions`. */
 export interface Projector {
   readonly decode: (record: StoredRecord) => LoggedFact;
-  /** Takes the partition, and returns from where on it is folded. */
+  /** Takes the partition, and returns the offset to fold it from. */
   readonly positionOf: (partition: number) => Promise<bigint>;
   readonly handleBatch: (batch: PartitionBatch<LoggedFact>, context: BatchContext) => Promise<void>;
-  /** @param isLost another process may have it already: nothing more is committed */
+  /** @param isLost true if another process may have it already: nothing more is committed */
   readonly onRevoked: (partition: number, isLost?: boolean) => Promise<void>;
   /** The partitions that are owned now, for health and metrics. */
   readonly owned: ReadonlyMap<number, PartitionProjection>;
 }
 
 /**
- * Folds the log into the feeds, and then into the rows. After any failure the memory is dropped: the partition is taken
- * again and folded from its rows; what is on the feeds by then is not published again.
+ * Folds the log into the feeds, and then into the rows. Any failure drops the memory: the partition is taken again and
+ * folded from its rows. What is on the feeds by then is not published again.
  */
 export function createProjector(parts: ProjectorParts): Projector {
   const owned = new Map<number, PartitionProjection>();
-  /** The position at which each partition was left, and on which server. */
+  /** Keyed by partition: the position at which it was left, and on which server. */
   const left = new Map<number, { readonly rows: RowsPosition; readonly serverStartedAt: bigint }>();
 
   /**
-   * More makers than these do not break by themselves: the fold is wrong, and the process stops. Those that were in
-   * quarantine when a partition was taken count too, or each restart would quarantine as many again.
+   * Stops the process if more makers are in quarantine than break by themselves: the fold is wrong. Makers that were in
+   * quarantine when a partition was taken count too. Otherwise each restart would quarantine as many again.
    */
   function noteQuarantined(maker: Address, reason: string): void {
     const count = [...owned.values()].reduce((total, { taken }) => total + taken.state.quarantined.size, 1);
@@ -66,13 +66,13 @@ export function createProjector(parts: ProjectorParts): Projector {
     left.set(partition, { rows: committer.committed, serverStartedAt });
   }
 
-  /** A server that was started since may have lost the last commits: they are folded again. */
+  /** Throws if rows went back on the same server. A server that was started since may have lost commits. */
   function assertNotReplaced(partition: number, { committer, serverStartedAt }: TakenPartition): void {
     const before = left.get(partition);
     if (before === undefined || before.serverStartedAt !== serverStartedAt) return;
     const { committed } = committer;
     if (!isBehind(committed, before.rows)) return;
-    const reason = `the rows are at ${committed.nextOffset}, and this process has left them at ${before.rows.nextOffset}`;
+    const reason = `the rows are at ${committed.nextOffset}, but this process left them at ${before.rows.nextOffset}`;
     throw badRows(partition, `${reason}: the database was replaced while services ran`);
   }
 

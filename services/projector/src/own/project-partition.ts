@@ -21,7 +21,9 @@ import type { TakenPartition } from './take-partition.js';
 
 const OWNED_CHECK_MS = 500;
 
-/** The flow of one partition: fold the facts, publish what they lead to, and have the rows committed behind it. */
+/**
+ * The flow of one partition: folds the facts, publishes their messages, and has the rows committed behind the feeds.
+ */
 export class PartitionProjection {
   readonly taken: TakenPartition;
   readonly #parts: ProjectorParts;
@@ -31,22 +33,22 @@ export class PartitionProjection {
     this.#parts = parts;
   }
 
-  /** The next fact to be folded. */
+  /** The offset of the next fact to fold. */
   get position(): bigint {
     return this.taken.state.nextOffset;
   }
 
   /**
-   * Folds the facts and publishes what they lead to. The rows follow.
-   * @param facts from the position on
-   * @param nextOffset behind them
+   * Folds the facts and publishes their messages. The rows follow.
+   * @param facts begin at the position
+   * @param nextOffset the offset after them
    */
   async project(facts: readonly LoggedFact[], nextOffset: bigint, context: BatchContext): Promise<void> {
     const { state, committer } = this.taken;
     committer.assertGood();
     context.assertOwned();
     for (const part of cutFacts(state, facts)) {
-      // Begin to commit what is folded: that makes room for the others.
+      // Begin to commit what is folded: that makes room for the other makers.
       if (part.facts[0] !== facts[0]) await this.#publish(context);
       await this.#makeRoom(part.makers, context);
       await loadFacts(state, part, committer);
@@ -67,7 +69,7 @@ export class PartitionProjection {
     for await (const { facts, nextOffset } of log) await this.project(facts, nextOffset, context);
   }
 
-  /** Gives the partition up. In good order, all that was published is committed where one try is enough. */
+  /** Gives the partition up. If `isInOrder`, it tries once to commit all that was published. */
   async close(isInOrder: boolean): Promise<void> {
     const { committer, publisher } = this.taken;
     await committer.close(isInOrder);
@@ -81,7 +83,7 @@ export class PartitionProjection {
       case 'BlockProcessed':
         return this.#foldBlock({ ...logged, fact }, context);
       case 'WatcherResigned':
-        // It concerns the other chain-watchers alone.
+        // It concerns only the other chain-watchers.
         return endFact(state, logged);
       case 'ServiceModeSet':
         return foldMode(state, { ...logged, fact });
@@ -90,7 +92,7 @@ export class PartitionProjection {
           return this.#readLog(from, to, context, (key) => key === maker || key === '');
         });
       default:
-        // A block of the same batch may have dropped it from memory.
+        // A block of the same batch may have dropped the maker from memory.
         if (!state.quarantined.has(fact.maker) && state.makers.get(fact.maker) === undefined) {
           await this.#load(new Set([fact.maker]), context);
         }
@@ -124,7 +126,7 @@ export class PartitionProjection {
     await loadMakers(state, makers, committer);
   }
 
-  /** Drops other makers where those that are to be read need room; where none can be dropped, waits for commits. */
+  /** Drops other makers if those to read need room. If none can be dropped, it waits for commits. */
   async #makeRoom(wanted: ReadonlySet<Address>, context: BatchContext): Promise<void> {
     const { state, committer } = this.taken;
     let room = 0;
@@ -137,7 +139,7 @@ export class PartitionProjection {
     committer.assertGood();
   }
 
-  /** Drops committed makers that are not wanted, until there is room. @returns whether there is */
+  /** Drops committed makers that are not wanted, until there is room. @returns true if there is */
   #evict(room: number, wanted: ReadonlySet<Address> = new Set()): boolean {
     const { state, committer } = this.taken;
     const uncommitted = committer.uncommitted();
@@ -145,7 +147,7 @@ export class PartitionProjection {
     return state.makers.evict(room, isKept);
   }
 
-  /** The feeds did not have its messages when the partition was taken. */
+  /** True if the feeds did not have the fact's messages when the partition was taken. */
   readonly #isNew = ({ offset }: { readonly offset: bigint }): boolean => {
     const { published } = this.taken.state.rules;
     return published === undefined || offset > published.offset;
@@ -157,7 +159,7 @@ export class PartitionProjection {
     return transitions >= COMMIT_TRANSITIONS_MAX || facts >= COMMIT_FACTS_MAX;
   }
 
-  /** Publishes what was folded, and begins its commit. Waits for the commit where as much is uncommitted as may be. */
+  /** Publishes what was folded, and begins its commit. Waits for the commit if no more may be uncommitted. */
   async #publish(context: BatchContext): Promise<void> {
     const { state, committer, publisher } = this.taken;
     const { unpublished, toPark } = state;
@@ -178,7 +180,7 @@ export class PartitionProjection {
     committer.assertGood();
   }
 
-  /** Waits for the work, and throws where the partition is given to another process meanwhile. */
+  /** Waits for the work. Throws if the partition is given to another process meanwhile. */
   async #waitFor(work: Promise<void>, context: BatchContext): Promise<void> {
     let isDone = false;
     const end = work.then(() => {
@@ -192,8 +194,8 @@ export class PartitionProjection {
   }
 
   /**
-   * Reads facts that were given before; what cannot be read was parked then.
-   * @param isAsked by the key, so that of a long range what is not asked for is not decoded
+   * Reads facts that were given before. What cannot be read was parked then.
+   * @param isAsked chooses by the key, so that the rest of a long range is not decoded
    */
   async *#readLog(
     from: bigint,

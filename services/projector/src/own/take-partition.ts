@@ -10,9 +10,9 @@ import type { ProjectorParts } from '../parts.js';
 export interface TakenPartition {
   readonly state: PartitionState;
   readonly committer: RowCommitter;
-  /** No earlier owner can publish any more. */
+  /** Fences earlier owners: none of them can publish any more. */
   readonly publisher: FencedPublisher;
-  /** When the server was started that had the rows. */
+  /** When the server that holds the rows was started, in microseconds since 1970. */
   readonly serverStartedAt: bigint;
 }
 
@@ -21,16 +21,16 @@ interface ToldFact extends FeedEnd {
   readonly timeMs: number;
 }
 
-/** What the projector publishes: the messages of one fact together, in whichever of these they are. */
+/** The projector's topics. The messages of one fact are published together, on whichever of these they are. */
 const feedsOf = ({ book, fills, makers }: ProjectorParts['topics']): readonly string[] => [book, fills, makers];
 const endTimeoutMs = 10_000;
 
 /**
- * Takes a partition: no earlier owner can publish from here on. It is folded again from where its rows are, and what
- * its feeds hold already is not published again. An earlier owner may still commit what it has published; then the rows
- * have moved, the next commit or reading here fails, and the partition is taken again.
- * @param noteQuarantined of the state
- * @throws FatalError where the feeds or the rows are of another log
+ * Takes a partition: from here on no earlier owner can publish. The partition is folded again from its rows, and what
+ * its feeds already hold is not published again. An earlier owner may still commit what it has published. The rows have
+ * then moved, the next commit or read here fails, and the partition is taken again.
+ * @param noteQuarantined see `PartitionState`
+ * @throws FatalError if the feeds or the rows belong to another log
  * @throws PostgresUnavailable, LogUnavailable, PublisherFenced: nothing is owned then
  */
 export async function takePartition(
@@ -48,8 +48,7 @@ export async function takePartition(
     const taken = await store.takeProjection(partition);
     const { projection, serverStartedAt } = taken;
     const published = await readFeedEnd(partition, parts);
-    // Reads the log's end after the rows and the feeds, which are never ahead of it: a later owner may be at work by
-    // now.
+    // Read the log's end after the rows and the feeds, which are never ahead of it: a later owner may be at work.
     const ends = await log.endOffsets(topics.makerEvents, { timeoutMs: endTimeoutMs });
     assertSameLog(partition, ends[partition] ?? 0n, projection, published, topics);
     if (published !== undefined) await assertSameFact(partition, published, parts);
@@ -63,8 +62,8 @@ export async function takePartition(
 }
 
 /**
- * The last message on the feeds; undefined where there is none. Messages are published in the order of their facts and
- * numbers, so all before it are published too.
+ * Reads the last message on the feeds; undefined if there is none. Messages are published in the order of their facts
+ * and numbers, so all before it are published too.
  */
 async function readFeedEnd(partition: number, { log, topics }: ProjectorParts): Promise<ToldFact | undefined> {
   const records = await Promise.all(feedsOf(topics).map((topic) => log.readLastRecords(topic, partition)));
@@ -78,7 +77,7 @@ async function readFeedEnd(partition: number, { log, topics }: ProjectorParts): 
     .at(-1);
 }
 
-/** A message has the time of its fact. A log that has lost its end may have grown beyond it again, by other facts. */
+/** Checks the time of the last message's fact: a log that has lost its end may have grown again, with other facts. */
 async function assertSameFact(
   partition: number,
   { offset, timeMs }: ToldFact,
@@ -94,7 +93,7 @@ async function assertSameFact(
   );
 }
 
-/** A log that ends before what was folded of it is another one. */
+/** Refuses a log that ends before what was folded of it: it is another one. */
 function assertSameLog(
   partition: number,
   end: bigint,
@@ -103,7 +102,7 @@ function assertSameLog(
   topics: ProjectorParts['topics'],
 ): void {
   const log = `${topics.makerEvents} ends at offset ${end} in partition ${partition}`;
-  const another = 'another log, or the log was truncated or made anew. Correct';
+  const another = 'another log, or the log was truncated or created again. Correct';
   if (nextOffset > end) {
     const folded = `the database has folded it up to ${nextOffset}: the database belongs to`;
     throw new FatalError(`${log}, and ${folded} ${another} DATABASE_URL or KAFKA_BROKERS`);

@@ -2,7 +2,7 @@ import type { PartitionBatch } from '@makerbook/kafka';
 import { type Attributes, inBatchSpan } from '@makerbook/telemetry';
 import type { LoggedFact } from '../fold/read-facts.js';
 
-/** Handles a batch of facts in a CONSUMER span, with a link to what each sampled trace has in it. */
+/** Handles a batch of facts in a CONSUMER span, which links to the sampled traces of the facts. */
 export function traceBatch(
   { partition, records }: PartitionBatch<LoggedFact>,
   { topic, groupId }: { readonly topic: string; readonly groupId: string },

@@ -6,7 +6,7 @@ import { readBook } from '../store/compare-rows.js';
 
 interface BookParts {
   readonly log: Log;
-  /** Has the replayed rows. */
+  /** Holds the replayed rows. */
   readonly postgres: Postgres;
   readonly topics: TopicNames;
 }
@@ -21,10 +21,10 @@ interface Newest {
 const NOTHING = 'nothing';
 
 /**
- * Compares one partition of the router's book with the orders that a replay has left in it. What was published since
- * the position is not judged.
- * @param position up to which the log was replayed
- * @returns the first difference; none where they agree
+ * Compares one partition of the router's book with the orders that a replay leaves in it. Messages that were published
+ * since the position are not judged.
+ * @param position the offset up to which the log was replayed
+ * @returns the first difference; empty if they agree
  */
 export async function compareBook(partition: number, position: bigint, parts: BookParts): Promise<string[]> {
   const { postgres, topics } = parts;
@@ -51,7 +51,7 @@ async function readNewest(partition: number, { log, topics }: BookParts): Promis
   return newest;
 }
 
-/** The state of an order by its message; undefined for the clock. */
+/** The state of an order in its message; undefined for the clock. */
 function stateOf({ headers, value }: StoredRecord): string | undefined {
   if (value === null) return NOTHING;
   const entry = decodeBookRecord({ headers: { ...headers }, value });

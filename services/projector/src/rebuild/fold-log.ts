@@ -7,7 +7,7 @@ import { createProjector } from '../own/project-log.js';
 import { openProjectionStore } from '../store/open-store.js';
 import { readPositions } from '../store/swap-tables.js';
 
-/** The parts of a fold of the log into its own rows. */
+/** The parts of a fold that has rows of its own. */
 export interface FoldParts {
   readonly log: Log;
   /** Takes the rows; nobody else writes there. */
@@ -16,21 +16,21 @@ export interface FoldParts {
   readonly settings: RebuildSettings;
 }
 
-/** How a fold goes about it. */
+/** The options of a fold. */
 export interface FoldOptions {
-  /** Partitions at once, all unless given. They share the orders in memory, so that fewer makers are read again. */
+  /** Partitions at once, all unless given. They share the orders in memory: with fewer, makers are read less often. */
   readonly atOnce?: number;
-  /** Is given the number of facts of each commit. */
+  /** Called with the number of facts of each commit. */
   readonly onProgress?: (facts: number) => void;
-  /** Drops messages that the feeds lack. Without it the fold fails at the first of them. */
+  /** True drops messages that the feeds lack. Otherwise the fold fails at the first of them. */
   readonly hasNoFeeds?: boolean;
 }
 
 /**
- * Folds each partition from where its rows are up to the given offset, and resolves when all rows are committed. It
- * publishes nothing and parks nothing.
- * @throws PostgresUnavailable where the last commit of a partition failed
- * @param targets by partition, not beyond what the feeds hold: the positions of the live rows are not
+ * Folds each partition from its rows up to the given offset. Resolves when all rows are committed. It publishes nothing
+ * and parks nothing.
+ * @throws PostgresUnavailable if the last commit of a partition failed
+ * @param targets keyed by partition; not beyond what the feeds hold, which positions of live rows never are
  */
 export async function foldLog(
   targets: readonly bigint[],
@@ -50,13 +50,13 @@ export async function foldLog(
   const left = targets.entries();
   const foldNext = async () => {
     for (const [partition, to] of left) {
-      // The projector itself reads the log from the rows to the offset.
+      // The projector reads the log from the rows to the offset itself.
       await projector.handleBatch({ partition, records: [], fromOffset: to, nextOffset: to }, context);
       await projector.onRevoked(partition);
     }
   };
   await Promise.all(Array.from({ length: atOnce }, foldNext));
-  // A partition that is given up commits what is left, but does not say whether that worked.
+  // Giving up a partition commits what is left, but does not tell whether that worked.
   const reached = await readPositions(postgres.query);
   const isReached = targets.every((to, partition) => reached !== undefined && (reached[partition] ?? 0n) >= to);
   if (!isReached) {
@@ -65,7 +65,7 @@ export async function foldLog(
 }
 
 const refuse = async () => {
-  throw new Error('the feeds lack what the live rows hold: they belong to another log, or were made anew');
+  throw new Error('the feeds lack what the live rows hold: they belong to another log, or were created again');
 };
 const silentPublisher: FencedPublisher = {
   takeOver: async () => undefined,

@@ -9,8 +9,8 @@ import { rebuildReadModel, verifyReadModel } from './rebuild-read-model.js';
 import { salvage } from './salvage.js';
 
 const USAGE = `verify    compares the running read model and the book with a replay of the log
-rebuild   puts a replay of the log in the place of the read model
-salvage   appends to a log that was restored what the rows have beyond it, and suspends all makers; while no service runs`;
+rebuild   replaces the read model by a replay of the log
+salvage   appends to a restored log what only the rows have, and suspends all makers; run it while no service runs`;
 const { name: word } = readOptions(USAGE, {}, ['verify', 'rebuild', 'salvage']);
 
 async function run(): Promise<number> {
@@ -29,8 +29,8 @@ async function run(): Promise<number> {
     const differences = await (word === 'verify' ? verifyReadModel : rebuildReadModel)(options);
     for (const difference of differences) console.log(difference);
     const isSame = differences.length === 0;
-    if (isSame) console.log('the read model and the book are what a replay of the log leads to');
-    if (word === 'rebuild') console.log('the read model is made anew');
+    if (isSame) console.log('the read model and the book match a replay of the log');
+    if (word === 'rebuild') console.log('the read model is rebuilt');
     return isSame || word === 'rebuild' ? 0 : 1;
   } finally {
     await log.close();

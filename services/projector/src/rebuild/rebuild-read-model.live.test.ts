@@ -54,7 +54,7 @@ async function leftovers(): Promise<number> {
   return rows.length;
 }
 
-test('while one replay works on a database, another is refused, and does it no harm', async () => {
+test('while one replay works on a database, another one is refused and does no harm', async () => {
   await projectAll(here, here.projector(), stream);
   await withReplay(options(), async ({ postgres }) => {
     await expect(verifyReadModel(options())).rejects.toThrow('another verify, rebuild or salvage works on this');
@@ -64,7 +64,7 @@ test('while one replay works on a database, another is refused, and does it no h
 });
 
 describe('verify', () => {
-  test('finds nothing where rows and book are those of a replay, and leaves nothing behind; else it names what differs', async () => {
+  test('finds nothing if rows and book equal a replay, leaves nothing behind, and names any difference', async () => {
     await projectAll(here, here.projector(), stream);
     expect(await verifyReadModel(options())).toEqual([]);
     expect(lines.at(-1)).toMatch(new RegExp(`^${stream.length} of ${stream.length} messages, .* 0 s left$`));
@@ -105,7 +105,7 @@ test.each([
   ['', {}],
   [', and is a part of a block', { COMMIT_TRANSITIONS_MAX: '1' }],
 ])(
-  'a fold whose last commit fails%s says so: tables behind would be put in place of the live ones',
+  'a fold whose last commit fails%s says so, because incomplete tables must not replace the live ones',
   async (_, more) => {
     await appendAll(here, stream);
     const ends = await here.log.endOffsets(here.topics.makerEvents);
@@ -148,11 +148,11 @@ describe('pruned rows', () => {
     type: 'BlockProcessed',
     block: { number: 1_000_000, hash: `0x${'b'.repeat(64)}`, timestamp: startSeconds + 1_000 + HASH_MEMORY_SECONDS },
   };
-  // Each hash once more: while it is remembered, and when its order has long expired.
+  // Submit each hash once more: while it is remembered, and when its order has long expired.
   const again = stream.filter(({ headers }) => /OrderSubmitted|OrderCancelled/.test(headers['ce_type'] ?? ''));
   const whole = withoutGaps([...stream, ...again, storedRecord(later, { partition, offset: 0n }), ...again]);
 
-  test('are not missed: no hash is accepted twice, and the rest is what a replay leads to', async () => {
+  test('are not missed: no hash is accepted twice, and the rest equals a replay', async () => {
     const half = stream.length >> 1;
     await projectAll(here, here.projector(), whole.slice(0, half));
     const before = await countOf('order_history');
@@ -169,7 +169,7 @@ describe('pruned rows', () => {
     expect(await verifyReadModel(options())).toEqual([]);
   });
 
-  test('are those of facts that are older in the log, and go round by round, also after one that failed', async () => {
+  test('belong to older facts in the log, and go round by round, even after a failed round', async () => {
     await projectAll(here, here.projector(), stream);
     const before = await countOf('order_history');
     let rounds = 0;
@@ -188,7 +188,7 @@ describe('pruned rows', () => {
     expect(await verifyReadModel(options())).toEqual([]);
   });
 
-  test('are no excuse: a row that is not pruned, and is missing, is named', async () => {
+  test('are no excuse: a row that is missing but was not pruned is named', async () => {
     await projectAll(here, here.projector(), stream);
     await prune(BigInt(stream.length >> 1));
     await here.postgres.query(
@@ -205,7 +205,7 @@ describe('pruned rows', () => {
 });
 
 describe('rebuild', () => {
-  test('puts rows that a replay leads to in the place of spoiled ones, while the projector goes on', async () => {
+  test('replaces spoiled rows by those of a replay while the projector goes on', async () => {
     running = await runProjector(readSettings(projectorSettings, here.environment), telemetry);
     const half = stream.length >> 1;
     await appendAll(here, stream.slice(0, half));

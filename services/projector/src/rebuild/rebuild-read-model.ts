@@ -17,7 +17,7 @@ import { compareBook } from './compare-book.js';
 import { foldLog } from './fold-log.js';
 
 export interface RebuildOptions {
-  /** The read model, with a role that owns its tables and may make a schema. */
+  /** The read model, with a role that owns its tables and may create a schema. */
   readonly database: ServerConnection;
   readonly log: Log;
   readonly settings: RebuildSettings;
@@ -26,7 +26,7 @@ export interface RebuildOptions {
 
 export interface Rebuild extends RebuildOptions {
   readonly live: Postgres;
-  /** Has the replayed rows. */
+  /** Holds the replayed rows. */
   readonly postgres: Postgres;
   readonly topics: TopicNames;
 }
@@ -43,9 +43,9 @@ const SNAPSHOT_RETRY_MS = 50;
 const SWAP_TRIES = 10;
 
 /**
- * Replays the log beside the live rows, and compares these and the router's book with the replay, at one position of
- * each partition. Services run on meanwhile.
- * @returns the first difference of each table and of each partition of the book; none where all agree
+ * Replays the log beside the live rows. Compares the live rows and the router's book with the replay, at one position
+ * of each partition. Services run on meanwhile.
+ * @returns the first difference of each table and of each partition of the book; empty if all agree
  */
 export function verifyReadModel(options: RebuildOptions): Promise<string[]> {
   return withReplay(options, async (rebuild) => {
@@ -55,8 +55,8 @@ export function verifyReadModel(options: RebuildOptions): Promise<string[]> {
 }
 
 /**
- * The same, and puts the replayed tables in the place of the live ones, at the same positions. Projectors that run go
- * on from there; what they hold in memory stays as it is. The feeds see nothing of it.
+ * Does the same, and then replaces the live tables by the replayed ones, at the same positions. Running projectors
+ * continue from there, and keep what they hold in memory. Nothing changes on the feeds.
  */
 export function rebuildReadModel(options: RebuildOptions): Promise<string[]> {
   return withReplay(options, async (rebuild) => {
@@ -68,7 +68,7 @@ export function rebuildReadModel(options: RebuildOptions): Promise<string[]> {
 }
 
 /**
- * Does the work with an empty schema beside the live rows, which is gone afterwards.
+ * Does the work with an empty schema beside the live rows, and drops the schema afterwards.
  * @throws Error while another process does such work on this database: there is one schema for all of them
  */
 export async function withReplay<T>(options: RebuildOptions, work: (rebuild: Rebuild) => Promise<T>): Promise<T> {
@@ -96,7 +96,7 @@ export async function withReplay<T>(options: RebuildOptions, work: (rebuild: Reb
   }
 }
 
-/** How far the live rows of each partition are, once none is within a block. */
+/** Waits until no live rows are within a block. Returns the position of each partition's rows. */
 async function positionsOf({ live }: Rebuild): Promise<readonly bigint[]> {
   for (;;) {
     const positions = await readPositions(live.query);
@@ -105,7 +105,7 @@ async function positionsOf({ live }: Rebuild): Promise<readonly bigint[]> {
   }
 }
 
-/** Folds up to the targets, by partition, and reports how far it is. */
+/** Folds up to the targets, keyed by partition, and reports the progress. */
 export async function replay(rebuild: Rebuild, targets: readonly bigint[], hasNoFeeds = false): Promise<void> {
   const total = Number(targets.reduce((sum, target) => sum + target, 0n));
   const startedAtMs = performance.now();
@@ -124,14 +124,14 @@ export async function replay(rebuild: Rebuild, targets: readonly bigint[], hasNo
   report();
 }
 
-/** Offsets of control records count among the messages in all. */
+/** Describes the progress. The total counts offsets of control records too. */
 function describeProgress(done: number, total: number, tookMs: number): string {
   const perSecond = tookMs === 0 ? 0 : done / (tookMs / 1000);
   const left = perSecond === 0 ? '?' : Math.ceil(Math.max(0, total - done) / perSecond);
   return `${done} of ${total} messages, ${Math.round(perSecond)} a second, ${left} s left`;
 }
 
-/** Compares at the positions that one snapshot of the live rows has. */
+/** Compares at the positions of one snapshot of the live rows. */
 function compare(rebuild: Rebuild): Promise<string[]> {
   const takeSnapshot = (query: Query) => query(seeOneMoment);
   return atLivePositions(rebuild, takeSnapshot, async (query, positions) => {
@@ -144,9 +144,8 @@ function compare(rebuild: Rebuild): Promise<string[]> {
 }
 
 /**
- * With the live tables locked, the rest of the log is folded to where they are exactly: no row goes back, and no commit
- * comes in between. Live transactions hold locks for some milliseconds: it is tried again where they were not had in
- * time.
+ * Locks the live tables, and folds the rest of the log to exactly where they are: no row goes back, and no commit comes
+ * in between. Live transactions hold locks for some milliseconds, so a lock that times out is tried again.
  */
 async function swap(rebuild: Rebuild): Promise<void> {
   const lock = (query: Query) => lockTables(query, LIVE_SCHEMA);
@@ -161,7 +160,7 @@ async function swap(rebuild: Rebuild): Promise<void> {
   }
 }
 
-/** Does the work in a transaction on the live rows, once the log is folded to exactly where these are. */
+/** Does the work in a transaction on the live rows, once the log is folded to exactly their positions. */
 async function atLivePositions<T>(
   rebuild: Rebuild,
   begin: (query: Query) => Promise<unknown>,

@@ -33,7 +33,7 @@ afterEach(async () => {
   await Promise.all([before.stop(), after.stop()]);
 });
 
-/** @param rows of which deployment were kept */
+/** @param rows the deployment whose rows were kept */
 const run = (rows: TestDeployment, { log, environment } = after) =>
   salvage(
     {
@@ -72,11 +72,11 @@ const note = `insert into cancelling (maker, order_hash, partition, until_ms, in
 const bytes = (hash: string) => Buffer.from(hash.slice(2), 'hex');
 
 describe('salvage', () => {
-  test('has a restored log lead to what the rows had beyond it, with all makers suspended and the book empty', async () => {
+  test('appends what the rows had beyond a restored log, with all makers suspended and the book empty', async () => {
     await projectAll(before, before.projector(), stream);
     const [kept, gone] = [await hashesOf(before, open), await hashesOf(before, cancelled)];
-    // The cancellations of two orders were answered and are not folded, nor is one of the orders. One switch was
-    // answered too. One order is lost.
+    // Two orders' cancellations were answered and are not folded, nor is one of the two orders. One switch was answered
+    // too. A third order is lost.
     const [maker] = makers as [Hex];
     const [late] = kept as [string];
     await before.postgres.query(
@@ -126,7 +126,7 @@ describe('salvage', () => {
     expect(await hashesOf(after, open)).toEqual(now);
   });
 
-  test('cancels an order that the archive has, and whose cancellation alone was answered before the rows came to it', async () => {
+  test('cancels an archived order if its cancellation was answered before the rows had the order', async () => {
     await foldAll();
     const submitted = (hash: string) => stream.findIndex(({ value }) => value?.includes(hash));
     const [unfolded] = (await hashesOf(after, open)).sort((a, b) => submitted(b) - submitted(a)) as [string];
@@ -151,7 +151,7 @@ describe('salvage', () => {
     expect(ends[partition]).toBe(BigInt(stream.length));
   });
 
-  test('without rows suspends who is admitted by the restored log, and nothing else', async () => {
+  test('without rows only puts the admitted makers and the service on hold', async () => {
     await run(before);
     const facts = (await factsBehind(BigInt(ARCHIVED))) as (MakerFact & { type: string })[];
     expect(facts.length).toBeGreaterThan(0);

@@ -15,7 +15,7 @@ import { readMakers, readProjection } from '../store/open-store.js';
 import { readGone, readLost, readMakerNames, readPending } from '../store/read-kept.js';
 import { LIVE_SCHEMA, type Rebuild, type RebuildOptions, replay, SCHEMA, withReplay } from './rebuild-read-model.js';
 
-/** More offsets than a log grows by while its archive and its rows are behind. */
+/** More offsets than a log gains while its archive and its rows are behind. */
 const OFFSETS_SKIPPED = 100_000n;
 const MAKERS_AT_ONCE = 100;
 const FACTS_AT_ONCE = 200;
@@ -23,22 +23,22 @@ const SOURCE = '/makerbook/salvage';
 const TIMEOUT_MS = 60_000;
 const schemas = { kept: LIVE_SCHEMA, restored: SCHEMA };
 
-/** The clock and the command's id, which the process gives. */
+/** The clock and the command's id, from the process. */
 export interface SalvageContext {
-  /** Names the command in the facts that it leads to. */
+  /** Names the command in its facts. */
   readonly commandId: string;
   readonly unixMs: () => number;
 }
 
 /**
  * Completes a log that was restored from an archive, while no service runs. Skips every offset that a client or router
- * may have been told, and appends the facts that kept rows have beyond the log. Then suspends all makers, and sets the
- * service to CANCEL_ONLY, so that makers can repeat lost cancellations. It can be repeated.
+ * may have been told, and appends the facts that kept rows have beyond the log. Then suspends all admitted makers, and
+ * sets the service to CANCEL_ONLY, so that makers can repeat lost cancellations. It can be repeated.
  * @returns orders that are lost, as far as the rows name them, and what was appended
- * @throws Error where the log was not restored; LogUnavailable, PostgresUnavailable
+ * @throws Error if the log was not restored; LogUnavailable, PostgresUnavailable
  */
 export async function salvage(options: RebuildOptions, context: SalvageContext): Promise<string[]> {
-  // Where Postgres is lost too, it is empty.
+  // If Postgres is lost too, its database is empty.
   await migrate(options.database);
   return withReplay(options, async (rebuild) => {
     const { log, live, topics } = rebuild;
@@ -62,7 +62,7 @@ export async function salvage(options: RebuildOptions, context: SalvageContext):
   });
 }
 
-/** @throws Error where the log is not one that an archive was restored to */
+/** @throws Error if the log was not restored from an archive */
 async function requireRestored({ log, topics }: Rebuild, ends: readonly bigint[]): Promise<void> {
   for (const [partition, end] of ends.entries()) {
     for await (const { records } of log.readRange({ topic: topics.makerEvents, partition }, 0n, end)) {
@@ -76,7 +76,7 @@ async function requireRestored({ log, topics }: Rebuild, ends: readonly bigint[]
 
 /**
  * Moves the end of a partition behind every position that anybody may have been told.
- * @param kept up to where the kept rows are
+ * @param kept the position of the kept rows
  */
 async function skipTold({ log, topics }: Rebuild, partition: number, end: bigint, kept: bigint): Promise<void> {
   const offsets = (kept > end ? kept - end : 0n) + OFFSETS_SKIPPED;
@@ -110,7 +110,7 @@ async function salvagePartition(rebuild: Rebuild, partition: number, kept: bigin
   });
 }
 
-/** A maker that is admitted is suspended until an operator ends the time of cancellations. */
+/** An admitted maker is suspended until an operator ends the time of cancellations. */
 function factsOf(kept: Maker, restored: Maker, isNewer: boolean, { cause, hold }: FactWriter): MakerFact[] {
   const isAdmitted = (isNewer ? kept : restored).admission === 'ADMITTED';
   const held: MakerFact[] = isAdmitted ? [{ type: 'MakerSuspended', maker: kept.maker, cause: hold }] : [];
@@ -121,7 +121,7 @@ async function makersOf(postgres: Postgres, partition: number, makers: readonly 
   return makersFromRows(partition, makers, await readMakers(postgres, partition, makers));
 }
 
-/** Whether the archive had facts from the offset on. */
+/** True if the archive had facts from the offset on. */
 async function hasFactsFrom({ log }: Pick<Rebuild, 'log'>, place: TopicPartition, offset: bigint): Promise<boolean> {
   for await (const { records } of log.readRange(place, offset)) {
     if (records.some(({ headers }) => headers['ce_source'] !== SOURCE)) return true;

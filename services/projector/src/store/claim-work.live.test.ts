@@ -7,7 +7,7 @@ const { owner, postgres, close } = await openTestDatabase('projector');
 beforeEach(() => owner.query('truncate claims, claimants'));
 afterAll(close);
 
-/** A process that works on what it owns, and ends at once what it has lost or is to give back. */
+/** A process that works on what it owns, and ends at once what it has lost or must give back. */
 function claimant(holder: string) {
   let owned: number[] = [];
   const lost: number[] = [];
@@ -33,7 +33,7 @@ function claimant(holder: string) {
 
 type Claimant = ReturnType<typeof claimant>;
 
-/** They look one after the other. */
+/** Has them look in turn. Returns how many partitions each owns. */
 async function rounds(count: number, ...claimants: readonly Claimant[]): Promise<number[]> {
   for (let round = 0; round < count; round += 1) for (const one of claimants) await one.look();
   return claimants.map(({ owned }) => owned().length);
@@ -44,7 +44,7 @@ function assertShared(...claimants: readonly Claimant[]): void {
   expect(all).toEqual([...Array(PARTITIONS).keys()]);
 }
 
-/** Lets as much time pass as a process may be silent. */
+/** Makes the processes look silent for longer than a claim lasts. */
 const expire = async (...holders: readonly string[]) => {
   await owner.query("update claimants set seen_at = seen_at - interval '3 seconds' where holder = any($1)", [holders]);
 };
@@ -59,7 +59,7 @@ describe('claiming partitions', () => {
     expect([first, second, third].flatMap(({ lost }) => lost)).toEqual([]);
   });
 
-  test('nothing is given back before the work on it has ended', async () => {
+  test('no partition is given back before the work on it has ended', async () => {
     const first = claimant('1');
     await rounds(2, first);
     const second = { holder: '2', partitions: PARTITIONS, busy: [], isLeaving: false };
@@ -75,7 +75,7 @@ describe('claiming partitions', () => {
     expect((await claimWork(postgres, second)).owned).toEqual(new Set([4, 5]));
   });
 
-  test('what a process gives back as it leaves is taken in the next look of the others', async () => {
+  test('what a leaving process gives back is taken at the next look of the others', async () => {
     const [first, second, third] = [claimant('1'), claimant('2'), claimant('3')];
     await rounds(4, first, second, third);
     await third.leave();
@@ -85,7 +85,7 @@ describe('claiming partitions', () => {
     expect([first, second, third].flatMap(({ lost }) => lost)).toEqual([]);
   });
 
-  test('what a leaving process works on is surplus only while another one is there that is not leaving', async () => {
+  test('what a leaving process works on is surplus only while another process stays', async () => {
     const first = claimant('1');
     await rounds(2, first);
     const busy = first.owned();
@@ -100,7 +100,7 @@ describe('claiming partitions', () => {
     expect((await claimWork(postgres, leaving)).owned).toEqual(new Set(busy));
   });
 
-  test('what a killed process has left behind is taken once it has not been seen for two seconds, and not before', async () => {
+  test('the partitions of a killed process are taken once it was not seen for two seconds, not before', async () => {
     const [first, second] = [claimant('1'), claimant('2')];
     await rounds(4, first, second);
     expect(await rounds(1, first)).toEqual([3]);
@@ -108,7 +108,7 @@ describe('claiming partitions', () => {
     expect(await rounds(1, first)).toEqual([6]);
   });
 
-  test('a process that was frozen finds out that it has lost what another one took, and gets its share again', async () => {
+  test('a frozen process finds out that it has lost what another one took, and gets its share again', async () => {
     const [first, second] = [claimant('1'), claimant('2')];
     await rounds(4, first, second);
     const had = second.owned();
@@ -120,7 +120,7 @@ describe('claiming partitions', () => {
     assertShared(first, second);
   });
 
-  test('a process that was frozen keeps what nobody else has taken', async () => {
+  test('a frozen process keeps what nobody else has taken', async () => {
     const first = claimant('1');
     await rounds(2, first);
     await expire('1');
@@ -128,7 +128,7 @@ describe('claiming partitions', () => {
     expect(first.lost).toEqual([]);
   });
 
-  test('after a crash of Postgres, which empties the tables, owners keep what they have, whoever looks first', async () => {
+  test('after Postgres crashes and empties the tables, owners keep what they have, whoever looks first', async () => {
     const [first, second, third] = [claimant('1'), claimant('2'), claimant('3')];
     await rounds(4, first, second, third);
     await owner.query('truncate claims, claimants');
@@ -137,7 +137,7 @@ describe('claiming partitions', () => {
     expect([first, second, third].flatMap(({ lost }) => lost)).toEqual([]);
   });
 
-  test('an answer that was lost changes nothing: what was taken in it is given back, and taken again', async () => {
+  test('a lost answer changes nothing: what was taken in it is given back, and taken again', async () => {
     const request = { holder: '1', partitions: PARTITIONS, busy: [], isLeaving: false };
     await claimWork(postgres, request);
     const taken = await claimWork(postgres, request);

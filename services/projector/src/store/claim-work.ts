@@ -1,35 +1,36 @@
 import type { Postgres, RowsPosition } from '@makerbook/postgres';
 
-/** The state and the wish of one process, in one look at the claims. */
+/** The request of one process in one look at the claims. */
 export interface ClaimRequest {
-  /** The process; another one after each start. */
+  /** Names the process; a new one after each start. */
   readonly holder: string;
-  /** The number of partitions. */
   readonly partitions: number;
   /** Partitions that the process works on: those that it has, and those that it is ending. It gives back all others. */
   readonly busy: readonly number[];
-  /** It takes nothing any more, and what it has is surplus as soon as another process is there that is not leaving. */
+  /**
+   * True if it takes nothing any more. What it has is surplus as soon as another process is there that is not leaving.
+   */
   readonly isLeaving: boolean;
 }
 
 export interface Claims {
-  /** All that the process has after this look. What it works on and is not in here is lost. */
+  /** All that the process has after this look. It has lost any that it works on and that is not in here. */
   readonly owned: ReadonlySet<number>;
-  /** Those that it must end and give back, because others have less than their share. */
+  /** Partitions that it must end and give back, because others have less than their share. */
   readonly surplus: ReadonlySet<number>;
-  /** Up to where the rows of each owned partition are. */
+  /** The position of the rows, keyed by owned partition. */
   readonly positions: ReadonlyMap<number, RowsPosition>;
 }
 
 interface ClaimRow {
   readonly partition: number;
   readonly is_surplus: boolean;
-  /** Null, like `block_parts`, where the partition has no rows yet. */
+  /** Null, like `block_parts`, if the partition has no rows yet. */
   readonly next_offset: bigint | null;
   readonly block_parts: number | null;
 }
 
-/** A process that has not looked for this long is gone. */
+/** A process that has not looked for this long counts as gone. */
 const EXPIRY = "interval '2 seconds'";
 
 /**
@@ -37,8 +38,8 @@ const EXPIRY = "interval '2 seconds'";
  * partitions divided by processes, rounded up. If two take the same partition, one gets it.
  *
  * A partition that was given back or left behind is taken at once. A partition that nobody ever had is not taken in a
- * process's first look: a crash of Postgres may have emptied the table, and whoever works on a partition claims it
- * again in its next look.
+ * process's first look: a crash of Postgres may have emptied the table, and an owner claims its partition again in its
+ * next look.
  *
  * All times are those of Postgres's clock.
  */
@@ -55,7 +56,7 @@ export async function claimWork(postgres: Pick<Postgres, 'query'>, request: Clai
   };
 }
 
-/** All parts see the tables as they were; only a conflict is judged by what another process has committed. */
+/** All parts see the tables as they were. Only a conflict is judged by what another process has committed. */
 const claimSql = `
   with given as (
     select $1::text as holder, $2::integer as partitions, $3::integer[] as busy, $4::boolean as is_leaving

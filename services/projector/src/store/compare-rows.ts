@@ -2,7 +2,7 @@ import { HASH_MEMORY_SECONDS } from '@makerbook/domain';
 import type { Postgres, Query } from '@makerbook/postgres';
 import { pruneHistory } from './prune-history.js';
 
-/** The tables that the fold makes, beside `projections`, and what their rows are ordered by. */
+/** The tables that the fold writes, besides `projections`, and what their rows are ordered by. */
 export const readModelTables = {
   makers: 'maker',
   funding: 'maker, token',
@@ -13,8 +13,8 @@ export const readModelTables = {
 } as const;
 
 /**
- * What is compared in place of whole rows. Of pruned hashes those that must still be there, and not their number; no
- * tellers of funds, which rows of earlier releases lack.
+ * What is compared instead of whole rows, keyed by table. Leaves out hashes that pruning may delete, the number of
+ * hashes, and tellers of funds, which rows of earlier releases lack.
  */
 const compared: Readonly<Partial<Record<string, string>>> = {
   projections: "select concat_ws(' ', partition, book_entries, book_hash) as row from projections t",
@@ -28,10 +28,9 @@ const compared: Readonly<Partial<Record<string, string>>> = {
 const ROWS_PER_FETCH = 5_000;
 
 /**
- * Compares every row of two read models that are at the same positions. The replayed history is pruned as the live one
- * is.
+ * Compares every row of two read models that are at the same positions. Prunes the replayed history like the live one.
  * @param live runs statements in the transaction that saw those positions
- * @returns the first difference of each table; none where they agree
+ * @returns the first difference of each table; empty if they agree
  */
 export async function compareRows(live: Query, replayed: Postgres): Promise<string[]> {
   await pruneReplay(live, replayed);
@@ -53,7 +52,7 @@ async function pruneReplay(live: Query, replayed: Postgres): Promise<void> {
   }
 }
 
-/** @param rows what is compared of each row, in a total order */
+/** @param rows selects what is compared of each row, in a total order */
 async function findDifference(rows: string, live: Query, replayed: Query): Promise<string | undefined> {
   for (const query of [live, replayed]) {
     await query(`declare compared no scroll cursor for ${rows}`);
@@ -79,7 +78,7 @@ async function fetchRows(query: Query): Promise<string[]> {
   return rows.map(({ row }) => row);
 }
 
-/** The orders of a partition that the rows have in the book: status, reason and remaining amount by hash. */
+/** The orders of a partition that are in the book by the rows: status, reason and remaining amount, keyed by hash. */
 export async function readBook(postgres: Postgres, partition: number): Promise<ReadonlyMap<string, string>> {
   const rows = await postgres.query<{ order_hash: string; state: string }>(
     `select order_hash, concat_ws(' ', status, reason, remaining) as state

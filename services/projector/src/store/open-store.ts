@@ -23,12 +23,12 @@ import { type PositionTaken, type ProjectionCommit, saveProjections } from './sa
 
 /** Changes of orders in one statement, so that a small commit does not wait long for large ones. */
 const CHANGES_PER_STATEMENT_MAX = 2_000;
-/** A commit costs several times a change. Feeds do not wait for it, and a GET of a maker's own write no longer. */
+/** Lets changes share a commit, which costs several times a change. Only a GET of a maker's own write waits for it. */
 const BETWEEN_COMMITS_MS = 20;
 
 /** Why a maker is not folded any more, and from where on. */
 export interface Quarantine {
-  /** The first fact that was not folded for it. */
+  /** The offset of the first fact that was not folded for the maker. */
   readonly offset: bigint;
   readonly reason: string;
   /** The partition's clock before that fact. */
@@ -38,32 +38,32 @@ export interface Quarantine {
 /** The state that the owner of a partition begins with, read at one moment. */
 export interface TakenProjection {
   readonly projection: Projection;
-  /** When the server was started: a restarted one may have lost its last commits. */
+  /** When the server was started, in microseconds since 1970. A restarted server may have lost its last commits. */
   readonly serverStartedAt: bigint;
   /** All makers with open orders that are not quarantined. */
   readonly due: readonly DueMaker[];
   readonly quarantined: ReadonlyMap<Hex, Quarantine>;
 }
 
-/** Rows of a partition, with their position in each statement that read them. */
+/** Rows of a partition, with the position that each statement read. */
 export interface Positioned {
   readonly positions: readonly RowsPosition[];
 }
 
-/** Everything that some makers' rows hold. */
+/** All rows of some makers. */
 export interface MakerRows extends Positioned {
   readonly makers: readonly MakerRow[];
   readonly funding: readonly FundingRow[];
-  /** Oldest acceptance first. */
+  /** Each maker's oldest acceptance first. */
   readonly orders: readonly OrderRow[];
 }
 
-/** The remembered hashes among some. */
+/** The remembered hashes among those asked for. */
 export interface KnownHashes extends Positioned {
   readonly hashes: readonly HashRow[];
 }
 
-/** The rows as the one who writes them sees them. */
+/** The rows as their writer, the projector, sees them. */
 export type ProjectionStore = ReturnType<typeof openProjectionStore>;
 
 /** @param commitsAtOnceMax statements that commit rows at once; the partitions that wait share the next one */
@@ -82,9 +82,9 @@ export function openProjectionStore(postgres: Postgres, commitsAtOnceMax: number
     readMakers: (partition: number, makers: readonly Hex[]) => readMakers(postgres, partition, makers),
     findKnownHashes: (partition: number, hashes: readonly HashKey[]) => findKnownHashes(postgres, partition, hashes),
     /**
-     * Commits the changes by a part of the log, and the position after it. If two fold the same part, one commits; the
-     * other gets PositionTaken and has written nothing.
-     * @throws PositionTaken, PostgresUnavailable (nothing is known: read the position again), InvariantBroken
+     * Commits the changes by a part of the log, and the position after it. If two owners fold the same part, one
+     * commits. The other gets PositionTaken and has written nothing.
+     * @throws PositionTaken, PostgresUnavailable (the outcome is unknown: read the position again), InvariantBroken
      */
     saveProjection: async (commit: ProjectionCommit): Promise<void> => {
       const taken = await save(commit);
@@ -93,7 +93,7 @@ export function openProjectionStore(postgres: Postgres, commitsAtOnceMax: number
   };
 }
 
-/** What is awaited resolves at least so long after the time before, the first one at once. */
+/** Returns a function whose promises resolve at least so long after each other, the first one at once. */
 function spaced(ms: number): () => Promise<void> {
   let nextAtMs = Number.NEGATIVE_INFINITY;
   return async () => {
@@ -121,11 +121,14 @@ export async function readProjection(postgres: Pick<Postgres, 'query'>, partitio
   return { nextOffset, blockParts, clock, clockMs, book: { entries: book.bookEntries, hash: book.bookHash } };
 }
 
-/** Reads what the owner of a partition begins with. From here on the partition has a row, as each commit needs it. */
+/**
+ * Reads the state that the owner of a partition begins with. Adds the partition's row first, because each commit needs
+ * it.
+ */
 export async function takeProjection(postgres: Postgres, partition: number): Promise<TakenProjection> {
   await postgres.query('insert into projections (partition) values ($1) on conflict do nothing', [partition]);
   return postgres.transaction(async (query) => {
-    // An earlier owner may still commit in between.
+    // Read at one moment: an earlier owner may still commit.
     await query(seeOneMoment);
     return readTaken(query, partition);
   });
@@ -134,7 +137,7 @@ export async function takeProjection(postgres: Postgres, partition: number): Pro
 async function readTaken(query: Query, partition: number): Promise<TakenProjection> {
   const projection = await readProjection({ query }, partition);
   const [server] = await query<{ started_at: bigint }>(
-    // After a crash of one of its processes Postgres recovers within the same postmaster, and resets its statistics.
+    // After a crash of one of its processes, Postgres recovers within the same postmaster, and resets its statistics.
     `select (extract(epoch from greatest(pg_postmaster_start_time(), (select stats_reset from pg_stat_bgwriter))) * 1000000)::bigint
        as started_at`,
   );
@@ -154,7 +157,7 @@ async function readTaken(query: Query, partition: number): Promise<TakenProjecti
   };
 }
 
-/** Reads the rows of makers, table by table: many partitions share few connections. An unknown maker has none. */
+/** Reads the rows of makers table by table, as many partitions share few connections. An unknown maker has none. */
 export async function readMakers(
   postgres: Pick<Postgres, 'query'>,
   partition: number,
@@ -174,7 +177,7 @@ export async function readMakers(
   };
 }
 
-/** Reads what is remembered of hashes of the partition, without the UNFOLDED ones. */
+/** Reads which of the hashes are remembered, except UNFOLDED ones. */
 export async function findKnownHashes(
   postgres: Pick<Postgres, 'query'>,
   partition: number,
@@ -194,9 +197,9 @@ export async function findKnownHashes(
 }
 
 /**
- * Reads rows of the partition and where they are in one statement, and so at one moment.
+ * Reads rows of the partition and their position in one statement, and so at one moment.
  * @param select takes the values as $1 and so on
- * @param options.name under which the statement is prepared
+ * @param options.name the name of the prepared statement
  */
 async function readPositioned<Row extends object>(
   postgres: Pick<Postgres, 'query'>,

@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 afterAll(close);
 
-/** An order that was accepted at one offset and removed at another, with a change in between. */
+/** The history of an order that was accepted at one offset and removed at another, with a change in between. */
 async function happen(number: number, [opened, removed]: readonly [number, number]) {
   for (const [offset, happened, reason] of [
     [opened, 'OPENED', null],
@@ -49,7 +49,7 @@ async function kept(): Promise<string[]> {
   return rows.map(({ line }) => line);
 }
 
-/** Their numbers; the maker's row counts them. */
+/** Reads the numbers of the kept hashes, and checks that the maker's row counts them. */
 async function keptHashes(): Promise<number[]> {
   const rows = await owner.query<{ hash: Hex }>('select order_hash as hash from hashes order by order_hash');
   expect(await owner.query('select remembered from makers')).toEqual([{ remembered: BigInt(rows.length) }]);
@@ -78,7 +78,7 @@ describe('pruning history', () => {
 });
 
 describe('pruning hashes', () => {
-  test('deletes those of orders that have been expired long enough, also of such that never came', async () => {
+  test('deletes those of orders that expired long ago, also of orders that never came', async () => {
     await remember(1, now - hashSeconds);
     await remember(2, now - hashSeconds + 1);
     await remember(3, now - hashSeconds, null);
@@ -110,7 +110,7 @@ describe('pruning hashes', () => {
     expect(await keptHashes()).toEqual([2]);
   });
 
-  test('leaves those of a maker in quarantine, and of other partitions, alone', async () => {
+  test('leaves alone those of a quarantined maker and of other partitions', async () => {
     await remember(1, 1);
     await remember(2, now + 1, 4);
     await owner.query(

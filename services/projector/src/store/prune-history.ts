@@ -1,18 +1,18 @@
 import type { Postgres } from '@makerbook/postgres';
 
-/** Deleted rows, and whether none is left. One statement deletes a bounded part, so that no commit waits for it. */
+/** Deleted rows, and whether none is left. A statement deletes a bounded part, so that no commit waits for it. */
 export interface Pruned {
   readonly rows: number;
   readonly isDone: boolean;
 }
 
-/** Offsets whose history is deleted, or hashes, in one statement. */
+/** How many offsets of history, or hashes, one statement deletes. */
 export const STEP_MAX = 5_000;
 
 /**
- * Deletes the history and the fills of a partition's facts before an offset. It never goes beyond what is committed,
+ * Deletes the history and the fills of a partition's facts before an offset. It never goes beyond what is committed. It
  * may run beside a commit, and twice at once.
- * @param offsetsMax of one step, however many rows they have
+ * @param offsetsMax offsets in one step, however many rows they have
  * @throws PostgresUnavailable
  */
 export async function pruneHistory(
@@ -31,8 +31,8 @@ export async function pruneHistory(
 
 /**
  * Deletes hashes that the fold counts as forgotten: of orders that have been expired for `hashSeconds` by the
- * partition's clock, and of nonces that their maker's has passed on the chain. A maker in quarantine keeps all of them:
- * facts about it are still to be folded. It asks for each maker of the partition, so it is for now and then.
+ * partition's clock, and of nonces that the maker has passed on the chain. A maker in quarantine keeps all its hashes,
+ * because facts about it are still to be folded. It visits each maker of the partition, so call it rarely.
  * @throws PostgresUnavailable
  */
 export async function pruneHashes(

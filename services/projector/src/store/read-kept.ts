@@ -2,7 +2,7 @@ import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { type Instruction, UNKNOWN_EXPIRY_SECONDS } from '@makerbook/domain';
 import type { Postgres, Query } from '@makerbook/postgres';
 
-/** The schemas of one database: rows that were kept, and those that the restored log leads to. */
+/** Two schemas of one database: the kept rows, and the rows that the restored log leads to. */
 export interface Schemas {
   readonly kept: string;
   readonly restored: string;
@@ -40,9 +40,9 @@ export async function readPending(
 }
 
 /**
- * Hashes that are gone by the kept rows, and of which the restored ones know nothing, or hold the order open; also
- * those whose cancellation was answered, or will be, and is not folded: the order may not be folded either. What the
- * chain has ended it ends again, but for an order whose nonce the chain may reach.
+ * Hashes that are gone by the kept rows, and that the restored rows do not know, or hold open. Also hashes whose
+ * cancellation was answered, or will be, and is not folded: their order may not be folded either. Leaves out open
+ * orders that the chain ends again, but keeps an order whose nonce the chain may still reach.
  */
 export async function* readGone(
   query: Query,
@@ -82,7 +82,7 @@ export async function* readGone(
 }
 
 /**
- * Orders that makers may have been answered, that the restored log lacks, and of which the hash alone is left; one line
+ * Orders whose makers may have been answered, that the restored log lacks, and of which only the hash is left. One line
  * each.
  */
 export async function readLost(
@@ -91,7 +91,7 @@ export async function readLost(
   { kept, restored }: Schemas,
 ): Promise<string[]> {
   const sql = `select order_hash, maker, why from (
-      select order_hash, maker, 'was not folded for its maker is quarantined' as why
+      select order_hash, maker, 'was not folded because its maker is quarantined' as why
         from ${kept}.hashes where partition = $1 and state = 'UNFOLDED'
       union all
       select order_hash, maker, 'was on its way' from ${kept}.in_flight f

@@ -137,7 +137,7 @@ describe('a commit', () => {
     expect(await dueIn(4)).toEqual([]);
   });
 
-  test('is told by the position of what is read, also of nothing', async () => {
+  test('shows in the position that each read returns, even if nothing is found', async () => {
     const nobody = `0x${'9'.repeat(40)}` as const;
     const read = async (partition = 3) => {
       const { positions, ...rows } = await readMakers(postgres, partition, [nobody]);
@@ -152,7 +152,7 @@ describe('a commit', () => {
     expect(await read(4)).toEqual([at(0n), at(0n), at(0n), at(0n)]);
   });
 
-  test('keeps a fill once, with the first fact that tells of it', async () => {
+  test('stores a fill once, with the first fact that reports it', async () => {
     const fill = (logOffset: bigint, logIndex = 4) => {
       return { orderHash: hashOf(1), blockNumber: 7, logIndex, maker, logOffset };
     };
@@ -174,7 +174,7 @@ describe('a commit', () => {
     expect(await positionOf(3)).toBe(0n);
   });
 
-  test('of a part of a block is made by one of several, also where the part led to no message', async () => {
+  test('of a part of a block succeeds for only one of several owners, even if it led to no message', async () => {
     await saveProjection(opening);
     const part = (number: number): ProjectionCommit => ({
       ...commit(10n, 10n),
@@ -193,7 +193,7 @@ describe('a commit', () => {
     expect(await readProjection(postgres, 3)).toMatchObject(at(11n));
   });
 
-  test('quarantines a maker: nothing of it is due, and the row says from where on and why', async () => {
+  test('quarantines a maker: nothing of it is due, and its row says since which offset and why', async () => {
     await saveProjection(opening);
     const quarantined = {
       ...makerRow,
@@ -233,7 +233,7 @@ describe('a commit', () => {
     ['what one fact did to an order twice', { history: [1n, 1n].map((at) => history(order(1), 'OPENED', at, null)) }],
     ['an accepted hash of an unknown nonce', { hashes: [hashRow(1, { nonce: null })] }],
     ['a salt of a hash whose order is folded', { hashes: [hashRow(1, { salt: '0x1' })] }],
-  ])('with %s is refused as a broken invariant, in whole', async (_what, changed) => {
+  ])('with %s is refused as a whole, as a broken invariant', async (_what, changed) => {
     await expect(saveProjection(commit(0n, 5n, changed))).rejects.toThrow(InvariantBroken);
     expect(await positionOf(3)).toBe(0n);
   });
@@ -277,7 +277,7 @@ describe('hashes', () => {
     expect(await remembered(maker)).toEqual([4n, 4n]);
   });
 
-  test('that wait in the log stand only where nothing is known, are unknown to the fold, and are counted', async () => {
+  test('that wait in the log are counted, overwrite nothing known, and stay unknown to the fold', async () => {
     await saveProjection(opening);
     const makers = [{ ...makerRow, maker: other }];
     const hashes = [unfolded(1), unfolded(7), unfolded(8), hashRow(9, { maker: other })];
@@ -312,7 +312,7 @@ describe('commits of several partitions', () => {
     hashes: [hashRow(9, { maker: other })],
   });
 
-  test('share a statement, and one that finds its rows moved writes nothing and harms no other', async () => {
+  test('share a statement, and one whose rows have moved writes nothing and harms no other', async () => {
     const taken = await saveProjections(postgres, [
       opening,
       inFour,
@@ -373,7 +373,7 @@ describe('what ingress has written', () => {
   };
   const key = (number: number, of = maker) => ({ orderHash: hashOf(number), maker: of });
 
-  test('goes with the commit that has met the order, or its cancellation or end, of that maker', async () => {
+  test('is removed by the commit that handles that maker’s order, its cancellation or its end', async () => {
     for (const number of [1, 2, 3]) await place(number, 9_000);
     await noteUnknown();
     for (const number of [1, 1, 2]) await cancel(number, 9_000);
@@ -386,7 +386,7 @@ describe('what ingress has written', () => {
     expect(await left('in_flight')).toEqual([2, 3, 4]);
   });
 
-  test('goes when the log’s clock has passed the end of its append, and not before', async () => {
+  test('is removed once the log’s clock has passed the end of its append, and not before', async () => {
     await place(1, 5_000);
     await place(2, 5_001);
     await place(3, 1, 4);

@@ -24,13 +24,13 @@ export interface ChangedRows {
   readonly changed: readonly OrderStateRow[];
   readonly removed: readonly Hex[];
   readonly history: readonly HistoryRow[];
-  /** May name one that is there: the first one stays. */
+  /** May name a fill that is stored: the first one stays. */
   readonly fills: readonly FillRow[];
-  /** An UNFOLDED one is written only if the hash is unknown. */
+  /** An UNFOLDED row is written only if its hash is unknown. */
   readonly hashes: readonly HashRow[];
-  /** Orders that the log has, whatever became of them: they are not in flight any more. May name one several times. */
+  /** Orders that the log has, whatever became of them: they are no longer in flight. May name one several times. */
   readonly submitted: readonly HashKey[];
-  /** Cancellations that the log has, and removed orders: none of them is in flight any more. Likewise. */
+  /** Cancellations that the log has, and removed orders: they are no longer in flight. May name one several times. */
   readonly settled: readonly HashKey[];
 }
 
@@ -53,15 +53,15 @@ export class PositionTaken extends Error {
  * round trip.
  * @param commits in the order of their partitions, at most one of each: so two statements never wait for each other
  * @returns for each commit why it has written nothing; undefined if it has written
- * @throws PostgresUnavailable (nothing is known), InvariantBroken: none has written anything
+ * @throws PostgresUnavailable (the outcome is unknown), InvariantBroken (none has written anything)
  */
 export async function saveProjections(
   postgres: Pick<Postgres, 'query'>,
   commits: readonly ProjectionCommit[],
 ): Promise<readonly (PositionTaken | undefined)[]> {
   const values: unknown[] = shapes.position.toArrays(commits.map(positionOf));
-  // The rows of the partitions are locked first, for every write asks whether its partition has moved. A second owner
-  // waits for it, finds another position, and writes nothing.
+  // Lock the rows of the partitions first: every write asks whether its partition has moved. A second owner waits for
+  // the lock, finds another position, and writes nothing.
   const steps = [`moved as (${movePositionsSql(shapes.position.given(1))})`];
   let name = 'save';
   for (const [index, write] of writesOf(commits).entries()) {
@@ -107,7 +107,7 @@ const movePositionsSql = (given: string) => `
 
 const hasMoved = 'given.partition in (select partition from moved)';
 
-/** One kind of change. All of them see the tables as they were, so one uses another's result only by its name. */
+/** One kind of change. Each change sees the tables as they were, so it uses another's result only by its name. */
 interface Write {
   readonly arrays: readonly Buffer[];
   /** @param first the number of the first array among the values */
@@ -125,7 +125,7 @@ function writesOf(commits: readonly ProjectionCommit[]): (Write | undefined)[] {
   const makers = take('makers');
   const hashRows = take('hashes');
   const hashes = writeHashes(hashRows);
-  // The others have no row among those of the commits.
+  // Only makers with UNFOLDED hashes may have no row in the commits.
   const hasUnfolded = hashRows.rows.some(({ state }) => state === 'UNFOLDED');
   const removed = take('removed');
   const forgetsEnded = commits.some((commit) => commit.forgetsEnded);
@@ -176,7 +176,7 @@ function writeHashes(rows: RowsOfPartitions<HashRow>): Write | undefined {
   return writing && { ...writing, as: 'written' };
 }
 
-/** A row that is inserted has no earlier writer: `xmax` is 0. */
+/** Counts the new hashes. An inserted row has no earlier writer: its `xmax` is 0. */
 const countHashesSql = 'select maker, count(*) as hashes from written where is_new group by maker';
 
 function writeMakers(rows: RowsOfPartitions<MakerRow>, areHashesCounted: boolean): Write | undefined {
@@ -191,7 +191,7 @@ function writeMakers(rows: RowsOfPartitions<MakerRow>, areHashesCounted: boolean
   );
 }
 
-/** Counts the hashes of makers who have no row in these commits: those in quarantine, of whom nothing is folded. */
+/** Counts the hashes of makers who have no row in these commits: makers in quarantine, for whom nothing is folded. */
 function countForOthers({ rows }: RowsOfPartitions<MakerRow>): Write {
   return {
     arrays: shapes.makerKey.toArrays(rows),
@@ -200,7 +200,7 @@ function countForOthers({ rows }: RowsOfPartitions<MakerRow>): Write {
   };
 }
 
-/** @param key of rows that may be there, and are replaced then; left out, a row that is there breaks an invariant */
+/** @param key rows with the same key are replaced; without a key, a row that is there breaks an invariant */
 function insert<Row extends object>(
   table: string,
   shape: RowShape<Row>,
@@ -237,7 +237,7 @@ function remove<Row extends object>(
   return write(shape, rows, (given) => `delete from ${table} using ${given} where ${isSame(table, key)}`);
 }
 
-/** @param sql of the rows as a table, and of the names of its columns, `partition` among them */
+/** @param sql makes the statement from the rows as a table and the names of its columns, `partition` among them */
 function write<Row extends object>(
   shape: RowShape<Row>,
   rows: RowsOfPartitions<Row>,

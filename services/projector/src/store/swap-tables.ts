@@ -5,8 +5,8 @@ const tables = ['projections', ...Object.keys(readModelTables)];
 const LOCK_TIMEOUT_MS = 2_000;
 
 /**
- * Takes the lock of this name, and keeps it until the transaction ends, however long that is idle.
- * @returns false where another transaction holds it
+ * Takes the lock of this name, and keeps it until the transaction ends, however long the transaction is idle.
+ * @returns false if another transaction holds it
  */
 export async function takeLock(query: Query, name: string): Promise<boolean> {
   await query('set local idle_in_transaction_session_timeout = 0');
@@ -17,7 +17,7 @@ export async function takeLock(query: Query, name: string): Promise<boolean> {
 
 /**
  * Keeps everybody else from the tables until the transaction ends.
- * @throws PostgresUnavailable where a lock was not had within two seconds
+ * @throws PostgresUnavailable if a lock is not free within two seconds
  */
 export async function lockTables(query: Query, schema: string): Promise<void> {
   await query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
@@ -25,8 +25,8 @@ export async function lockTables(query: Query, schema: string): Promise<void> {
 }
 
 /**
- * Puts the tables of one schema in the place of those of another, which are locked, with the rights that were granted
- * on these. Ingress trusts the rows again once it has looked anew.
+ * Replaces the tables of one schema, which are locked, by those of another. The new tables get the rights that were
+ * granted on the old ones. Ingress trusts the rows again once it has looked again.
  */
 export async function swapTables(query: Query, from: string, to: string): Promise<void> {
   const grants = await readGrants(query, to);
@@ -56,7 +56,7 @@ export async function dropSchema(query: Query, schema: string): Promise<void> {
   await query(`drop schema if exists ${schema} cascade`);
 }
 
-/** The position of each partition; undefined within a block, where no fold of whole facts has the same rows. */
+/** The positions, keyed by partition; undefined within a block, where no fold of whole facts has the same rows. */
 export async function readPositions(query: Query): Promise<bigint[] | undefined> {
   const rows = await query<{ partition: number; next_offset: bigint; block_parts: number }>(
     'select partition, next_offset, block_parts from projections',

@@ -21,7 +21,7 @@ export interface TestProjectorParts
   readonly quarantinedMakersMax?: number;
 }
 
-/** Makes a projector as a process has it; what is left out has no bound and no effect. */
+/** Makes a projector as a process has it. What is left out has no bound and no effect. */
 export function createTestProjector(parts: TestProjectorParts): Projector {
   const { store, log, topics, createFencedPublisher } = parts;
   return createProjector({

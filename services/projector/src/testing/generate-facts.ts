@@ -24,7 +24,7 @@ export function makersOf(partition: number, partitions: number, count: number): 
   return makers;
 }
 
-/** Some orders no key has signed. */
+/** Some orders are signed by no key. */
 const isByWallet = (number: number) => number % 4 === 3;
 
 /** An order of the maker, the same for the same number. Small numbers often collide in hash, time and amounts. */
@@ -48,8 +48,8 @@ export function orderOf(
 }
 
 /**
- * The order of that number, as it comes into the log.
- * @param expiresAt when it expires, and then it is of nonce 0; by its number where left out
+ * The order of that number, as the log has it.
+ * @param expiresAt when it expires, in seconds, with nonce 0; left out: its number decides both
  */
 export function submittedOf(maker: Hex, number: number, expiresAt?: number): OrderSubmitted {
   const { order, ...named } = orderOf(maker, number);
@@ -84,8 +84,10 @@ export function storedRecord(
   return { topic: topicNames().makerEvents, key: key ?? '', value, headers, timestampMs: timeMs, ...place };
 }
 
-/** Facts about the makers as a log could hold them: repeats, late values, and blocks out of order. */
-/** @param orders of each maker: the fewer, the more often one is submitted again after it was removed */
+/**
+ * Draws facts about the makers as a log could hold them: repeats, late values, and blocks out of order.
+ * @param orders of each maker: with fewer, an order is more often submitted again after its removal
+ */
 function drawFacts(chance: Chance, makers: readonly Hex[], orders: number) {
   const cause = { kind: 'request' as const, requestId: 'request' };
   let seconds = startSeconds;
@@ -145,7 +147,7 @@ function drawFacts(chance: Chance, makers: readonly Hex[], orders: number) {
       case 'block':
         seconds += chance.oneIn(6) ? 60 : chance.between(-4, 8);
         if (!chance.oneIn(10)) block += 1;
-        // One that was processed before, now and then.
+        // Now and then, one that was processed before.
         return blockAt(chance.oneIn(10) ? block - 1 : block, seconds);
       case 'resigned':
         return { type: 'WatcherResigned' };
@@ -160,11 +162,11 @@ function drawFacts(chance: Chance, makers: readonly Hex[], orders: number) {
     }
   }
 
-  /** A fact, and the block's time by which it is drawn. */
+  /** Draws a fact, and returns it with the block's time. */
   return () => ({ fact: next(), seconds });
 }
 
-/** So many facts, in the order of the log, with gaps in the place of control records. */
+/** Draws facts in the order of the log, with gaps in place of control records. */
 export function drawStream(
   seed: number,
   makers: readonly Hex[],
@@ -190,7 +192,7 @@ export function unfoldable(maker: Hex): MakerEvent {
   return { type: 'OrderSubmitted', maker, orderHash, order: nothing, signature, acceptedAtMs: 0, cause };
 }
 
-/** An operator's decision: mostly an admission, or else nearly all orders would be out of the book. */
+/** An operator's decision: mostly an admission, because otherwise nearly all orders would be out of the book. */
 function decision(maker: Hex, chance: Chance): MakerEvent {
   const cause = { kind: 'operator' as const, commandId: 'command' };
   const type = chance.pickWeighted({
@@ -216,7 +218,7 @@ function decision(maker: Hex, chance: Chance): MakerEvent {
   }
 }
 
-/** `BlockProcessed`. */
+/** A `BlockProcessed` fact. */
 export function blockAt(number: number, timestamp: number): MakerEvent {
   return { type: 'BlockProcessed', block: blockRef(number, timestamp) };
 }

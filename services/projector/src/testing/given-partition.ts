@@ -29,7 +29,7 @@ export function cancelled(of: Hex, number: number): MakerEvent {
   return { type: 'OrderCancelled', maker: of, orderHash, expiresAtSeconds: expiresAt, cause };
 }
 
-/** All that an order needs to be ACTIVE. */
+/** A reading of all that the orders need to be ACTIVE. */
 export function observed(of: Hex, numbers: readonly number[]): MakerEvent {
   return observedAt(of, numbers, { number: 5, timestamp: startSeconds });
 }
@@ -41,11 +41,11 @@ export function decided(of: Hex, type: 'MakerAdmitted' | 'MakerSuspended' | 'Qua
 /** One partition with its log, feeds and rows in memory, and nothing that fails. */
 export class GivenPartition {
   readonly rows = new RowsInMemory();
-  /** Each as `offset maker reason`. */
+  /** The parked facts, each as `offset maker reason`. */
   readonly parked: string[] = [];
   /** The key of each record of the log that was read a second time, and decoded. */
   readonly decodedAgain: string[] = [];
-  /** How often it is still found to be this process's: then it was given to another one. */
+  /** How many checks still find that this process owns it. After them it was given to another process. */
   ownedFor = Number.POSITIVE_INFINITY;
   readonly #log = new LogInMemory({ partitions });
   readonly #cut: Partial<TestProjectorParts>;
@@ -64,7 +64,7 @@ export class GivenPartition {
     return this.#log.published.length;
   }
 
-  /** Appends the facts and folds them as one batch. Gives what was published, as `number what of which order`. */
+  /** Appends the facts and folds them as one batch. Returns what was published, as `number what of which order`. */
   async when(...facts: readonly MakerEvent[]): Promise<string[]> {
     const from = this.#end;
     for (const fact of facts) {
@@ -73,20 +73,20 @@ export class GivenPartition {
     return this.#fold(this.#records.filter(({ offset }) => offset >= from));
   }
 
-  /** The same for a fact that came a millisecond too late. */
+  /** Does the same for a fact that came a millisecond too late. */
   async whenTooLate(fact: MakerEvent): Promise<string[]> {
     const timeMs = startSeconds * 1000;
     this.#log.put(storedRecord(fact, { partition, offset: this.#end }, timeMs, timeMs - 1));
     return this.#fold(this.#records.slice(-1));
   }
 
-  /** Another process folds what the rows lack. Gives what was published. */
+  /** Has another process fold what the rows lack. Returns what was published. */
   async taken(): Promise<string[]> {
     this.#projector = undefined;
     return this.#fold(this.#records);
   }
 
-  /** The same process tries again. */
+  /** Has the same process try again. */
   async retried(): Promise<string[]> {
     return this.#fold(this.#records);
   }

@@ -17,17 +17,17 @@ import {
 import { type ProjectionStore, startOfRows } from '../store/open-store.js';
 import { PositionTaken, type ProjectionCommit } from '../store/save-projection.js';
 
-/** What ingress has written of an order or a cancellation whose append is under way. */
+/** What ingress writes about an order or a cancellation whose append is in flight. */
 export interface InFlight extends HashKey {
   readonly salt: string;
   readonly expiresAtSeconds: number;
   readonly untilMs: number;
   readonly requestId: string;
-  /** Of a standing instruction. */
+  /** Set for a standing instruction. */
   readonly instruction?: Instruction | undefined;
 }
 
-/** The tables, never changed in place: a copy of them is they themselves. */
+/** The tables. They are never changed in place, so a reference is a copy. */
 export interface Tables {
   readonly projection: Projection;
   readonly makers: ReadonlyMap<Hex, MakerRow>;
@@ -35,9 +35,8 @@ export interface Tables {
   readonly orders: ReadonlyMap<Hex, OrderRow>;
   readonly history: readonly HistoryRow[];
   readonly fills: ReadonlyMap<string, FillRow>;
-  /** Keyed by hash and maker. */
+  /** Keyed by hash and maker, like `inFlight`. */
   readonly hashes: ReadonlyMap<string, HashRow>;
-  /** Likewise. */
   readonly inFlight: ReadonlyMap<string, InFlight>;
   readonly cancelling: readonly InFlight[];
 }
@@ -54,7 +53,10 @@ export const noTables: Tables = {
   cancelling: [],
 };
 
-/** The read model in memory, with what Postgres promises: a commit is whole, and of two from one place one is made. */
+/**
+ * The read model in memory, with the promises of Postgres: a commit is whole, and of two from one position one
+ * succeeds.
+ */
 export class RowsInMemory {
   /** Planted defects: promises that it does not keep. */
   static ignoresPositions = false;
@@ -69,13 +71,13 @@ export class RowsInMemory {
     this.#onCommit = onCommit;
   }
 
-  /** The server restarts without its last commits and what is not logged. @param tables what is left */
+  /** Restarts the server without its last commits and what is not logged. @param tables what is left */
   crash(tables: Tables): void {
     this.#serverStartedAt += 1n;
     this.tables = { ...tables, inFlight: new Map(), cancelling: [] };
   }
 
-  /** What ingress does before it appends an order, where nothing is in flight of the hash; and a cancellation. */
+  /** Does what ingress does before it appends an order. @returns false if the hash is in flight already */
   place(row: InFlight): boolean {
     const { inFlight } = this.tables;
     if (inFlight.has(hashKeyText(row))) return false;
@@ -87,7 +89,7 @@ export class RowsInMemory {
     this.tables = { ...this.tables, cancelling: [...this.tables.cancelling, row] };
   }
 
-  /** What ingress does after an append that certainly failed. */
+  /** Does what ingress does after an append that certainly failed. */
   forget(isPlaced: (row: InFlight) => boolean, isMarked: (row: InFlight) => boolean): void {
     const inFlight = new Map([...this.tables.inFlight].filter(([, row]) => !isPlaced(row)));
     this.tables = { ...this.tables, inFlight, cancelling: this.tables.cancelling.filter((row) => !isMarked(row)) };
@@ -208,7 +210,7 @@ export class RowsInMemory {
   }
 }
 
-/** Whether the fold counts the hash as forgotten, by the rows. */
+/** True if the fold counts the hash as forgotten, by the rows. */
 export function mayBeForgotten(row: HashRow, { makers, projection }: Tables): boolean {
   const { nonce = null } = makers.get(row.maker) ?? {};
   const isPassed = row.nonce !== null && nonce !== null && BigInt(row.nonce) < BigInt(nonce);
@@ -222,7 +224,7 @@ function isSame(one: RowsPosition, other: RowsPosition): boolean {
   return one.nextOffset === other.nextOffset && one.blockParts === other.blockParts;
 }
 
-/** Some of the checks of `schema.txt`. */
+/** Makes some of the checks of `schema.txt`. */
 function assertInvariants({ makers, funding, opened, hashes }: ProjectionCommit): void {
   for (const { dueAtSeconds, quarantinedOffset } of makers) {
     refuseUnless(quarantinedOffset === null || dueAtSeconds === null, 'a quarantined maker is due');

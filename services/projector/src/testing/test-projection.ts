@@ -11,7 +11,7 @@ import { createTestProjector, testPartition, testPartitions } from './create-tes
 
 export { testPartition, testPartitions };
 
-/** One deployment's database, topics and keys on the run's real parts, projected by hand. */
+/** A deployment with its own database, topics and keys on the run's real parts, projected by hand. */
 export type TestDeployment = Awaited<ReturnType<typeof deploy>>;
 
 const SLOW_MS = 60_000;
@@ -37,7 +37,7 @@ export async function deploy() {
     log,
     prefix,
     topics,
-    /** Settings of a projector on this deployment; its port is to be found out. */
+    /** Settings of a projector on this deployment, with any free port. */
     environment: {
       KAFKA_BROKERS: parts.kafkaBrokers,
       PARTITIONS: String(testPartitions),
@@ -46,11 +46,11 @@ export async function deploy() {
       OPS_PORT: '0',
       LOG_LEVEL: 'error',
     },
-    /** A projector as a process of its own would be: nothing is shared with another one but the real parts. */
+    /** A projector like that of another process: the two share only the real parts. */
     projector: () =>
       createTestProjector({
         store: openProjectionStore(postgres, 2),
-        // A test that runs it by hand retries nothing.
+        // A projector that is run by hand retries nothing.
         createFencedPublisher: (options) => log.createFencedPublisher({ ...options, timeoutMs: SLOW_MS }),
         log,
         topics,
@@ -59,7 +59,7 @@ export async function deploy() {
         commitFactsMax: 1000,
         quarantinedMakersMax: 3,
       }),
-    /** The next fact whose rows are not committed. */
+    /** The offset of the next fact whose rows are not committed. */
     position: async () => (await readProjection(postgres, testPartition)).nextOffset,
     stop: async () => {
       await log.close();
@@ -68,7 +68,7 @@ export async function deploy() {
   };
 }
 
-/** Does something as a role of Postgres with these rights. */
+/** Does the work as a role of Postgres with these rights. */
 export async function asRole(
   { postgres, databaseUrl }: TestDeployment,
   grants: readonly string[],
@@ -99,7 +99,7 @@ function batchOf(records: readonly StoredRecord[], fromOffset: bigint): Partitio
   };
 }
 
-/** Appends what the log does not hold yet: the records of the stream, which has no gaps, at their offsets. */
+/** Appends the records of the stream that the log lacks, at their offsets. The stream must have no gaps. */
 export async function appendAll({ log, topics }: TestDeployment, stream: readonly StoredRecord[]): Promise<void> {
   const end = (await log.endOffsets(topics.makerEvents, { timeoutMs: SLOW_MS }))[testPartition] ?? 0n;
   const missing = stream.filter(({ offset }) => offset >= end);
@@ -115,12 +115,12 @@ export async function appendAll({ log, topics }: TestDeployment, stream: readonl
   await appender.close();
 }
 
-/** The stream without gaps: as a log that has no control records gives it. */
+/** The stream without gaps, like that of a log without control records. */
 export function withoutGaps(stream: readonly StoredRecord[]): StoredRecord[] {
   return stream.map((record, index) => ({ ...record, offset: BigInt(index) }));
 }
 
-/** Hands the stream over from where the rows are, until all is committed. */
+/** Projects the stream from where the rows are, until all is committed. */
 export async function projectAll(
   deployment: TestDeployment,
   projector: Projector,

@@ -14,7 +14,7 @@ const [start = '', endpoints, routers] = ['', '/endpoints', '/routers'].map((pat
 const idsOf = (page: string) => new Set([...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
 const textOf = (html = '') => html.replace(/<[^>]+>/g, '');
 
-test('a path below /docs without a page is 404: to a browser a page with the contents, to a program a problem', async () => {
+test('an unknown path below /docs is 404: a page with the contents for browsers, a problem for programs', async () => {
   const absent = documents.find(({ status }) => status === 404);
   if (absent === undefined) throw new Error('there is no such page');
   const { path, handle } = serveDocument(absent);
@@ -51,7 +51,7 @@ describe('the pages', () => {
     for (const { body } of pages) expect(body.toString()).not.toMatch(/\{\{|undefined|\[object|NaN|<B>/);
   });
 
-  test.each(pages)('of $path links to places that are there', ({ path, body }) => {
+  test.each(pages)('have no broken links: $path', ({ path, body }) => {
     const page = body.toString();
     const links = [...page.matchAll(/href="([^"]+)"/g)].map(([, href = '']) => new URL(href, `http://here${path}`));
     const own = links.filter(({ host }) => host === 'here');
@@ -78,7 +78,7 @@ test('asyncapi.json has the topics and partitions of this deployment', () => {
   });
 });
 
-test('the search knows each section of each page', () => {
+test('the search finds sections by word, and each of them exists', () => {
   const sections = JSON.parse(bodyOf('/docs/search.json')) as Section[];
   const found = (word: string) => sections.filter(({ text }) => text.includes(word)).map(({ path }) => path);
   expect(found('isolation.level')).toContain('/docs/routers#reading-the-book');
@@ -90,7 +90,7 @@ test('the search knows each section of each page', () => {
 });
 
 describe('what the pages load', () => {
-  test('is served here, each module with those that it imports', () => {
+  test('is served here, and so are the modules that it imports', () => {
     const map = JSON.parse(/<script type="importmap">(.*?)<\/script>/.exec(start)?.[1] ?? '') as {
       imports: Record<string, string>;
     };
@@ -114,7 +114,7 @@ describe('what the pages load', () => {
     expect(scripts.map(({ path }) => path).filter((path) => !seen.has(path))).toEqual([]);
   });
 
-  test.each(pages)('of $path is nothing of another host: the policy lets nothing else in', ({ body, headers }) => {
+  test.each(pages)('never comes from another host, which the policy forbids: $path', ({ body, headers }) => {
     const page = body.toString();
     const policy = headers['Content-Security-Policy'] ?? '';
     expect(policy).toMatch(/^default-src 'none'; /);

@@ -5,7 +5,7 @@ import { type Document, document, type Modules, pageHeaders, pageStyles, serveMo
 import { beside, own, readText } from './read-files.js';
 import { type Deployment, renderPages } from './render-pages.js';
 
-/** What the pages load. */
+/** The modules that the pages load. */
 const modules: readonly Modules[] = [
   ['docs', own('dist/docs/browser')],
   ['@makerbook/client', beside('@makerbook/client')],
@@ -17,8 +17,9 @@ const modules: readonly Modules[] = [
 ];
 
 /**
- * The interface as documents: OpenAPI, AsyncAPI, and the pages with all that they load. Nothing comes from elsewhere.
- * @throws where a file is missing from the build
+ * The interface as documents: OpenAPI, AsyncAPI, and the pages with all that they load. The pages load nothing from
+ * other hosts.
+ * @throws if a file is missing from the build
  */
 export function createDocuments(deployment: Deployment): readonly Document[] {
   const { imports, documents } = serveModules(paths.docs, modules);
@@ -47,14 +48,14 @@ function readStyles(): string {
   return pageStyles() + code('light') + dark + readText(own('assets/style.css'));
 }
 
-/** The AsyncAPI document, as far as the pages show it. */
+/** The part of the AsyncAPI document that the pages show. */
 interface AsyncApi {
   readonly components: {
     readonly messages: { readonly BookEntry: { readonly examples: readonly { readonly payload: unknown }[] } };
   };
 }
 
-/** With the names and the number of partitions that the topics have here. */
+/** Reads the document, and puts in the topic names and partitions of this deployment. */
 function readAsyncApi({ bookTopic, partitions }: Deployment): AsyncApi {
   const prefix = bookTopic.slice(0, -topicNames().book.length);
   return JSON.parse(readText(beside('@makerbook/contracts-events', '../asyncapi.json')), (key, value) => {

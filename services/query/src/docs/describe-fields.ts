@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
-/** A field of a schema, as a table has it. */
+/** A field of a schema, for a row of a table. */
 export interface Field {
-  /** `order.making.token`; the items of a list have `[]`. */
+  /** A path such as `order.making.token`. The items of a list have `[]`. */
   readonly name: string;
   readonly isRequired: boolean;
   readonly description: string;
@@ -18,7 +18,7 @@ interface JsonSchema extends Pick<z.core.JSONSchema.BaseSchema, Leaf> {
   readonly $defs?: Readonly<Record<string, JsonSchema>>;
 }
 
-/** The fields of a schema, depth first. @param io whether the service is sent it, or answers it */
+/** The fields of a schema, depth first. @param io `input` if the service receives it, `output` if it answers it */
 export function describeFields(schema: z.ZodType, io: 'input' | 'output'): Field[] {
   const root = z.toJSONSchema(schema, { unrepresentable: 'any', io }) as JsonSchema;
   return fieldsOf(root, '', root.$defs ?? {});
@@ -27,14 +27,14 @@ export function describeFields(schema: z.ZodType, io: 'input' | 'output'): Field
 function fieldsOf(given: JsonSchema, prefix: string, named: Readonly<Record<string, JsonSchema>>): Field[] {
   const schema = resolve(given, named);
   if (schema.items !== undefined) return fieldsOf(schema.items, `${prefix}[]`, named);
-  // One form or the other.
+  // The value has one of these forms: list the fields of each.
   if (schema.anyOf !== undefined) return schema.anyOf.flatMap((form) => fieldsOf(form, prefix, named));
   return Object.entries(schema.properties ?? {}).flatMap(([key, property]) => {
     const name = prefix === '' ? key : `${prefix}.${key}`;
     const inner = resolve(property, named);
     const described = property.description ?? inner.description;
     const within = fieldsOf(inner, name, named);
-    // Of an object without words of its own its fields say enough.
+    // An object without a description needs no row: its fields say enough.
     if (described === undefined && within.length > 0) return within;
     const isRequired = schema.required?.includes(key) === true;
     const description = described ?? wordsOf(inner);

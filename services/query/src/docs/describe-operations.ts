@@ -12,13 +12,13 @@ import {
 import { describeFields, type Field } from './describe-fields.js';
 import { escapeHtml } from './render-markdown.js';
 
-/** Every operation: what it takes, an example, what it answers, and its errors with cause and remedy. */
+/** Describes every operation: its parameters, an example, its answer, and its errors with cause and remedy. */
 export function describeOperations(): string {
   const sections = Object.values<Operation>(operations).map(describeOperation);
   return [...sections, '## Errors of any request', tableOfErrors(errorsOfAnyRequest)].join('\n\n');
 }
 
-/** The limits of a service as they are configured. */
+/** A table of the limits as they are configured. */
 export function describeLimits(limits: Info['limits']): string {
   const meanings = new Map(describeFields(info.shape.limits, 'output').map((field) => [field.name, field.description]));
   const rows = Object.entries(limits).map(([name, value]) => {
@@ -29,20 +29,20 @@ export function describeLimits(limits: Info['limits']): string {
   return table(['limit', 'value', 'meaning'], rows);
 }
 
-/** The tokens that the operator has named: what a program of a maker needs first. */
+/** A table of the tokens that the operator has named. A maker's program needs them first. */
 export function describeTokens(tokens: Info['tokens']): string {
   if (tokens.length === 0) return 'The operator has named no tokens: ask which ones are routed.';
   const rows = tokens.map(({ symbol, address, decimals }) => [escapeHtml(symbol), `\`${address}\``, String(decimals)]);
   return table(['token', 'address', 'decimals'], rows);
 }
 
-/** A table whose cells are string. */
+/** A table in Markdown. Cells may contain `|`. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
-/** A block of JSON. */
+/** A block of JSON in Markdown, with a caption. */
 export function jsonBlock(caption: string, value: unknown): string {
   return `\`\`\`json ${caption}\n${JSON.stringify(value, null, 2)}\n\`\`\``;
 }
@@ -66,7 +66,7 @@ function describeOperation({ method, path, summary, description, query, headers,
     answer.headers && tableOfFields('header of the answer', describeFields(answer.headers, 'output')),
     answer.example === undefined ? undefined : jsonBlock('Answer', answer.example),
     `### Errors of ${method} ${path}`,
-    'In the order in which they are judged:',
+    'In the order of the checks:',
     tableOfErrors(errors),
     '</details>',
   ]

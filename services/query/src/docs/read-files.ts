@@ -6,8 +6,8 @@ const { resolve } = createRequire(import.meta.url);
 
 export const readText = (path: string) => readFileSync(path, 'utf8');
 
-/** A file of this package. */
+/** The path of a file of this package. */
 export const own = (path: string) => join(import.meta.dirname, '../..', path);
 
-/** The folder of the module that a package's name stands for, or a path from there. */
+/** The folder of the module that a package's name resolves to, or a path relative to that folder. */
 export const beside = (name: string, path = '') => join(dirname(resolve(name)), path);

@@ -1,7 +1,7 @@
 import hljs from 'highlight.js/lib/common';
 import { Marked } from 'marked';
 
-/** Where links between documents of the repository lead on the page; other files it cannot reach. */
+/** The links between documents of the repository that the pages can serve, with the paths here. */
 const served: Readonly<Record<string, string>> = {
   'asyncapi.json': '/asyncapi.json',
   'openapi.json': '/openapi.json',
@@ -28,13 +28,13 @@ const marked = new Marked({
       const { value } = hljs.highlight(text, { language });
       const title = caption === '' ? '' : `<figcaption>${escapeHtml(caption)}</figcaption>`;
       const label = escapeHtml(caption || 'Code');
-      // Whoever has no mouse scrolls what has the focus.
+      // A focusable block can be scrolled without a mouse.
       return `<figure class="code">${title}<pre tabindex="0" role="group" aria-label="${label}"><code>${value}</code></pre></figure>\n`;
     },
   },
 });
 
-/** A document in Markdown as HTML. Links to files that the service does not serve become bare words. */
+/** Renders a document in Markdown as HTML. Links to files that the service does not serve become plain text. */
 export function renderMarkdown(markdown: string): string {
   return marked
     .parse(markdown, { async: false })
@@ -42,12 +42,12 @@ export function renderMarkdown(markdown: string): string {
     .replaceAll('</table>', '</table></figure>');
 }
 
-/** A text as HTML. */
+/** Escapes a text for HTML. */
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
-/** As GitHub names a heading. */
+/** The id that GitHub gives a heading. */
 function idOf(heading: string): string {
   return heading
     .toLowerCase()

@@ -5,9 +5,9 @@ import { describeLimits, describeOperations, describeTokens, jsonBlock } from '.
 import { beside, own, readText } from './read-files.js';
 import { escapeHtml, renderMarkdown } from './render-markdown.js';
 
-/** What the pages are made from besides the contracts: this deployment. */
+/** The values of this deployment. The pages consist of these and of the contracts. */
 export interface Deployment {
-  /** GET …/info without what changes while the service runs. */
+  /** GET …/info without the fields that change while the service runs. */
   readonly info: Omit<Info, 'serverTime' | 'block'>;
   /** `limit-orders.book.v1`, with its prefix. */
   readonly bookTopic: string;
@@ -25,7 +25,7 @@ const asset = (name: string) => readText(own(`assets/${name}`));
 const readme = (name: string) => readText(beside(name, '../README.md'));
 
 /**
- * The pages, each whole, the one for a path that has none, and what the search looks in.
+ * Renders the whole pages, the page for an unknown path, and the sections for the search.
  * @param bookEntry a record of the book, as an example
  */
 export function renderPages(deployment: Deployment, importMap: string, bookEntry: unknown) {
@@ -43,7 +43,7 @@ export function renderPages(deployment: Deployment, importMap: string, bookEntry
   const scripts = `<script type="importmap">${importMap}</script>`;
   const whole = (page: Page) =>
     fill(asset('page.html'), { ...values, ...page, scripts, contents: renderContents(pages, page) });
-  const absent = '<h1>There is no such page</h1><p>The contents name those that there are.</p>';
+  const absent = '<h1>There is no such page</h1><p>The contents list all pages.</p>';
   return {
     pages: pages.map((page) => ({ path: page.path, html: whole(page) })),
     absent: whole({ path: '', title: 'No such page', content: absent }),
@@ -51,7 +51,7 @@ export function renderPages(deployment: Deployment, importMap: string, bookEntry
   };
 }
 
-/** The name of each value of the assets, with its value for this deployment. */
+/** The values of this deployment, keyed by the names that the assets use. */
 function valuesOf({ info, bookTopic, partitions }: Deployment, bookEntry: unknown): Readonly<Record<string, string>> {
   const { serviceName, chainId, limits, contracts, domains, tokens } = info;
   const { limitOrderProtocol, navigator } = contracts;
@@ -82,7 +82,7 @@ function fill(template: string, values: Readonly<Record<string, string>>): strin
   return template.replace(/\{\{([\w.]+)\}\}/g, (_, name: string) => String(values[name]));
 }
 
-/** Links to all pages, and below the current one to its sections. */
+/** Links to all pages, and to the sections of the current page. */
 function renderContents(pages: readonly Page[], current: Page): string {
   const items = pages.map((page) => {
     if (page !== current) return `<li><a href="${page.path}">${page.title}</a></li>`;

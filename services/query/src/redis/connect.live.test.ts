@@ -48,7 +48,7 @@ async function withRedis(
   }
 }
 
-/** A free port for a Redis of a cluster, whose bus listens 10,000 above, also below those of outgoing connections. */
+/** A free port for a Redis of a cluster. Its bus listens 10,000 above, also below the ports of outgoing connections. */
 async function findPortWithBus(): Promise<number> {
   for (;;) {
     const port = await findFreePort();
@@ -65,7 +65,7 @@ describe('over TLS', () => {
     const server = authority.sign('server', 'IP:127.0.0.1');
     authority.sign('client');
     createAuthority(folder, 'stranger-ca');
-    // The Redis that the project brings along has no TLS of its own on every machine.
+    // The Redis that the project brings along lacks TLS on some machines.
     gate = await openTcpGate(testParts().redisUrl, {
       cert: readFileSync(server.certFile),
       key: readFileSync(server.keyFile),
@@ -82,7 +82,7 @@ describe('over TLS', () => {
   });
   afterAll(() => gate?.close());
 
-  test('commands are answered, with an authority and a certificate from files, and again after the connection was lost', async () => {
+  test('commands work with an authority and a certificate from files, and again after a lost connection', async () => {
     await withRedis(environment, async (redis) => {
       expect(await redis.waitUntilReady(60_000)).toBe(true);
       expect(await redis.attempt((client) => client.ping())).toBe('PONG');
@@ -94,7 +94,7 @@ describe('over TLS', () => {
     });
   });
 
-  test('a connection that is opened after a renewal takes the renewed authority and certificate', async () => {
+  test('a connection opened after a renewal uses the renewed authority and certificate', async () => {
     const own = { REDIS_TLS_CA_FILE: inFolder('own-ca.pem'), REDIS_TLS_CERT_FILE: inFolder('own.pem') };
     const give = (ca: string, name: string) => {
       writeFileSync(inFolder('own-ca.pem'), readFileSync(inFolder(ca)));
@@ -112,7 +112,7 @@ describe('over TLS', () => {
         key: readFileSync(server.keyFile),
         ca: readFileSync(renewed.caFile),
       });
-      // The connection of before goes on.
+      // The existing connection still works.
       expect(await redis.attempt((client) => client.ping())).toBe('PONG');
       give('renewed-ca.pem', 'client-2');
       await gate.shut();
@@ -140,7 +140,7 @@ describe('over TLS', () => {
   });
 });
 
-test('a user is let in by a password out of a file, a renewed one counts from the next try, and its rights suffice for query', async () => {
+test('a user logs in with a password from a file, even a renewed one, with only the rights query needs', async () => {
   const user = await createRedisUser(testParts().redisUrl, 'query', 'mine:');
   const url = new URL(user.url);
   const { password } = url;
@@ -164,7 +164,7 @@ test('a user is let in by a password out of a file, a renewed one counts from th
   }
 });
 
-/** Uses Redis as the services do, with all keys of one prefix. */
+/** Uses Redis as the service does, with one prefix for all keys. */
 async function expectItWorks(redis: RedisConnection): Promise<void> {
   const budget = { ratePerSecond: 1, burst: 5 };
   const guard = createReplayGuard(redis, { windowMs: 60_000, budget, localSaltsMax: 1 });
@@ -172,12 +172,12 @@ async function expectItWorks(redis: RedisConnection): Promise<void> {
     const maker: Hex = `0x${String(n).padStart(40, '0')}`;
     const salt: Hex = `0x${randomBytes(32).toString('hex')}`;
     expect(await guard.takeSalt({ signer: maker, maker }, salt, 0)).toEqual({ kind: 'taken', remaining: 4 });
-    // The process forgets it for the next one.
+    // The process has room for one salt: it forgets the first.
     await guard.takeSalt({ signer: maker, maker }, '0x1', 0);
     expect(await guard.takeSalt({ signer: maker, maker }, salt, 0)).toEqual({ kind: 'used' });
     await guard.releaseSalt(maker, salt);
     expect(await guard.takeSalt({ signer: maker, maker }, salt, 0)).toEqual({ kind: 'taken', remaining: 2 });
-    // The salts of a key are on another server of a cluster than the maker's budget.
+    // In a cluster, the salts of a key are on another server than the maker's budget.
     const ofKey = { signer: `0x${randomBytes(20).toString('hex')}`, maker } as const;
     expect(await guard.takeSalt(ofKey, salt, 0)).toEqual({ kind: 'taken', remaining: 1 });
     await guard.takeSalt(ofKey, '0x2', 0);
@@ -185,14 +185,14 @@ async function expectItWorks(redis: RedisConnection): Promise<void> {
   }
 }
 
-test('a Redis Cluster serves all calls, each from the server that has its keys, and again after it was away', async () => {
+test('a Redis Cluster serves each call from the server that has its keys, and again after it was away', async () => {
   const ports = [await findPortWithBus(), await findPortWithBus()] as const;
   const parts = await Promise.all(
     ports.map((port) => startRedis({ dataDir: inFolder(`node-${port}`), port, settings: clusterSettings })),
   );
   try {
     await ask(ports[0], `CLUSTER MEET 127.0.0.1 ${ports[1]}`);
-    // Redis 6 takes no range.
+    // Redis 6 does not accept a range of slots.
     const slots = Array.from({ length: 16_384 }, (_, slot) => slot);
     await ask(ports[0], `CLUSTER ADDSLOTS ${slots.slice(0, 8_192).join(' ')}`);
     await ask(ports[1], `CLUSTER ADDSLOTS ${slots.slice(8_192).join(' ')}`);
@@ -214,7 +214,7 @@ test('a Redis Cluster serves all calls, each from the server that has its keys, 
 
 const clusterSettings = { 'cluster-enabled': 'yes', 'cluster-node-timeout': '2000' };
 
-test('the primary that Sentinels name serves all calls, and the one that takes its place', async () => {
+test('the primary that Sentinels name serves all calls, and so does its successor after a failover', async () => {
   const [primaryPort, replicaPort, sentinelPort] = (await findFreePorts(3)) as [number, number, number];
   const primary = await startRedis({ dataDir: inFolder('primary'), port: primaryPort });
   const parts = [primary];
@@ -226,10 +226,10 @@ test('the primary that Sentinels name serves all calls, and the one that takes i
     await until(async () => (await ask(primaryPort, 'INFO replication')).includes('state=online'));
     await ask(sentinelPort, `SENTINEL MONITOR cache 127.0.0.1 ${primaryPort} 1`);
     await ask(sentinelPort, 'SENTINEL SET cache auth-pass secret');
-    // A failover that is tried too early is not tried again for long.
+    // A failover that is tried too early is not retried for a long time.
     await until(async () => (await ask(sentinelPort, 'SENTINEL REPLICAS cache')).includes('"master-link-status","ok"'));
-    // Not earlier: a Sentinel that connects before it knows the password may be refused for longer than this test
-    // waits.
+    // Set the passwords only now: a Sentinel that connects before it knows them may be refused for longer than this
+    // test waits.
     for (const port of [primaryPort, replicaPort]) {
       await ask(port, 'CONFIG SET masterauth secret');
       await ask(port, 'CONFIG SET requirepass secret');
@@ -246,7 +246,7 @@ test('the primary that Sentinels name serves all calls, and the one that takes i
       expect(await redis.waitUntilReady(60_000)).toBe(true);
       await expectItWorks(redis);
       await primary.stop();
-      // Its connections are closed while it becomes the primary.
+      // The replica closes its connections while it becomes the primary.
       await until(async () => (await ask(replicaPort, 'ROLE', 'secret').catch(() => '')).includes('master'));
       await until(redis.isThere);
       await redis.attempt((client) => client.flushall());
@@ -257,7 +257,7 @@ test('the primary that Sentinels name serves all calls, and the one that takes i
   }
 });
 
-test('Sentinels are asked with the password that their file has at each try', async () => {
+test('each try to reach a Sentinel uses the password that its file has then', async () => {
   let seen = '';
   const sentinel = createServer((socket) => {
     socket.on('error', () => undefined);
@@ -281,7 +281,7 @@ test('Sentinels are asked with the password that their file has at each try', as
   }).finally(() => sentinel.close());
 });
 
-test('a full Redis counts as away for what it cannot take, and serves what it has', async () => {
+test('a full Redis counts as away, so each process checks salts itself', async () => {
   const port = await findFreePort();
   const part = await startRedis({ dataDir: inFolder('full'), port, settings: { 'maxmemory-policy': 'noeviction' } });
   try {
@@ -303,7 +303,7 @@ test('a full Redis counts as away for what it cannot take, and serves what it ha
   }
 });
 
-/** Sends one command that has no blanks in its words, and returns all that is answered to it. */
+/** Sends one command whose words have no blanks, and returns its whole answer. */
 function ask(port: number, line: string, password?: string): Promise<string> {
   const client = new Redis({ port, ...(password && { password }), lazyConnect: true, retryStrategy: () => null });
   client.on('error', () => undefined);

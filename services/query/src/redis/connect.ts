@@ -15,31 +15,31 @@ export interface ConnectRedisOptions extends RedisServers {
   readonly connectTimeoutMs?: number;
 }
 
-/** The connection to Redis. It reconnects by itself; while Redis is away, or without one, calls end at once. */
+/** The connection to Redis. It reconnects by itself. While Redis is down, or if there is none, calls end at once. */
 export interface RedisConnection {
   readonly keys: RedisKeys;
-  /** One round trip; false where Redis is away, cannot serve, or does not answer within `commandTimeoutMs`. */
+  /** Takes one round trip. False if Redis is down, cannot serve, or does not answer within `commandTimeoutMs`. */
   isThere(): Promise<boolean>;
-  /** Resolves with true as soon as Redis is there, with false after `timeoutMs`. */
+  /** Resolves with true as soon as Redis is ready, or with false after `timeoutMs`. */
   waitUntilReady(timeoutMs: number): Promise<boolean>;
   /**
-   * Runs commands on the client; in a cluster, with keys of one slot. Undefined where Redis is lost or cannot serve:
-   * what the commands did is unknown then.
+   * Runs commands on the client. In a cluster, all their keys must be in one slot. Undefined if Redis is down or cannot
+   * serve: what the commands did is unknown then.
    */
   attempt<T>(commands: (client: Redis) => Promise<T>): Promise<T | undefined>;
   close(): Promise<void>;
 }
 
 /**
- * Connects without waiting. Nothing is queued while Redis is away and nothing is sent twice: a lost Redis costs a fast
- * error and never a hang, and a command of which the answer was lost is not run again behind the caller's back.
+ * Connects without waiting. Queues nothing while Redis is down, so calls fail fast and never hang. Sends nothing twice:
+ * if the answer to a command was lost, only the caller may decide to run the command again.
  */
 export function connectRedis(options: ConnectRedisOptions): RedisConnection {
   const client = openClient(options);
   if (options.url === '') client.disconnect();
   else {
     logOutages(client, options.logger);
-    // A failed connection is tried again, and reported as an event.
+    // The client retries a failed connection, and reports it as an event.
     client.connect().catch(() => undefined);
   }
 
@@ -60,7 +60,7 @@ export function connectRedis(options: ConnectRedisOptions): RedisConnection {
     waitUntilReady: (timeoutMs) => waitUntilReady(client, timeoutMs),
     attempt,
     async close() {
-      // QUIT lets commands under way be answered; a Redis that is gone is left at once.
+      // QUIT waits for commands in flight. If Redis is gone, it fails at once.
       await client.quit().catch(() => undefined);
       client.disconnect();
     },
@@ -68,9 +68,9 @@ export function connectRedis(options: ConnectRedisOptions): RedisConnection {
 }
 
 /**
- * Commands of one round of the event loop leave in one write. Under load a system call for each costs more than the
- * commands themselves. Not the client's own pipelining: there a command waits for the answers to those before, beyond
- * its time.
+ * Sends the commands of one round of the event loop in one write. Under load a system call for each costs more than the
+ * commands themselves. The client's own pipelining does not do: there a command waits for the answers to earlier ones,
+ * beyond its timeout.
  */
 function gatherWrites({ stream }: Redis): void {
   if (stream === undefined || stream.writableCorked > 0) return;
@@ -91,16 +91,15 @@ function openClient(options: ConnectRedisOptions): Redis {
     ...(options.clientName === undefined ? {} : { connectionName: options.clientName }),
     connectTimeout: connectTimeoutMs,
     commandTimeout: commandTimeoutMs,
-    // A server that accepts and never answers: give the connection up, so that calls fail at once instead of one after
-    // another.
+    // Give up a connection to a server that accepts and never answers. Then calls fail at once, not one after another.
     socketTimeout: commandTimeoutMs * 2,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
-    // A primary that has become a replica: another one has its place.
+    // This primary has become a replica: reconnect to find the new primary.
     reconnectOnError: ({ message }: Error) => message.startsWith('READONLY'),
     noDelay: true,
   };
-  /** Each try to connect reads the passwords anew: where no Sentinel answers, nothing is closed between two tries. */
+  /** Each attempt to connect reads the passwords again. While no Sentinel answers, no event comes between attempts. */
   const readPasswords = ({ options: own }: Redis) => {
     for (const [name, get] of Object.entries({ password, sentinelPassword }))
       if (get !== undefined) Object.defineProperty(own, name, { get, enumerable: true });
@@ -112,12 +111,12 @@ function openClient(options: ConnectRedisOptions): Redis {
       clusterRetryStrategy: retryStrategy,
       slotsRefreshTimeout: connectTimeoutMs,
       retryDelayOnFailover: 0,
-      // A host's certificate is for its name.
+      // Keep the name: a host's certificate is issued for it.
       dnsLookup: (name, done) => done(null, name),
       redisOptions: common,
     });
     cluster.on('+node', readPasswords);
-    // It has the same commands, and sends each to the server that has its keys.
+    // A cluster has the same commands, and sends each to the server that has its keys.
     return cluster as unknown as Redis;
   }
   const client = new Redis({
@@ -151,14 +150,14 @@ function addressOf(url: string) {
   };
 }
 
-/** Proxies in front of managed servers choose the server by it. */
+/** Adds the server name: proxies in front of managed servers choose the server by it. */
 function withServerName<T extends object>(tls: T, host = ''): T & { servername?: string } {
   const named = isIP(host) === 0 ? { servername: host } : {};
-  // Not its values: each connection reads them anew.
+  // Copy getters, not values: each connection reads the values again.
   return Object.defineProperties(named, Object.getOwnPropertyDescriptors(tls)) as T;
 }
 
-/** Whatever Redis answers instead of a result: nothing may fail for it. */
+/** True for every error that is no bug: no request may fail because of Redis. */
 function isOutage(error: unknown): boolean {
   return error instanceof Error && !(error instanceof TypeError || error instanceof RangeError);
 }
@@ -170,7 +169,7 @@ function logOutages(client: Redis, logger: ConnectRedisOptions['logger']): void 
     isAway = false;
   });
   client.on('error', (error: Error) => {
-    if (!isAway) logger.warn({ reason: error.message }, 'Redis is away');
+    if (!isAway) logger.warn({ reason: error.message }, 'Redis is down');
     isAway = true;
   });
   client.on('close', () => {
@@ -190,14 +189,14 @@ async function waitUntilReady(client: Redis, timeoutMs: number): Promise<boolean
 type RedisKeys = ReturnType<typeof redisKeys>;
 
 /**
- * Every key in Redis. A cluster places a key by what is in braces.
+ * Every key in Redis. A cluster places a key by the part in braces.
  * @param prefix put before every key, so that several deployments can share a Redis.
  */
 export function redisKeys(prefix: string) {
   return {
-    /** HASH: what is left of the signer's budget of lists. */
-    listBudget: (signer: Hex) => `${prefix}q:{${signer}}`,
-    /** STRING: a signed request that was answered, by signer and salt. It expires with the request's window. */
+    /** HASH: what is left of the maker's budget of lists. */
+    listBudget: (maker: Hex) => `${prefix}q:{${maker}}`,
+    /** STRING: a signed request that was accepted, by signer and salt. It expires with the request's window. */
     replay: (signer: Hex, salt: Hex) => `${prefix}g:{${signer}}:${salt}`,
   };
 }

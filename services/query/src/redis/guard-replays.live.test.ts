@@ -26,7 +26,7 @@ const guardOf = (connection: RedisConnection, localSaltsMax = 100): ReplayGuard 
 const lost = (): RedisConnection => ({ ...redis, attempt: async () => undefined });
 
 describe('a salt', () => {
-  test('is taken by one of many that come at once', async () => {
+  test('is taken by only one of many requests at once', async () => {
     const guards = Array.from({ length: 20 }, () => guardOf(redis));
     const answers = await Promise.all(guards.map((guard) => guard.takeSalt(own, salt, nowMs)));
     expect(answers.filter(({ kind }) => kind === 'taken')).toHaveLength(1);
@@ -44,7 +44,7 @@ describe('the salt of a key', () => {
   const key = `0x${'c3'.repeat(20)}` as const;
   const ofKey = { signer: key, maker: signer };
 
-  test('is used once, whichever maker it reads for, and is not that of the maker or of another key', async () => {
+  test('is used once, whichever maker the key reads for, and is separate from that of any other signer', async () => {
     const [guard, second] = [guardOf(redis), guardOf(redis)];
     expect(await guard.takeSalt(ofKey, salt, nowMs)).toEqual({ kind: 'taken', remaining: 29 });
     for (const maker of [signer, otherSigner, key]) {
@@ -56,7 +56,7 @@ describe('the salt of a key', () => {
     expect(await second.takeSalt({ signer: otherSigner, maker: signer }, salt, nowMs)).toMatchObject({ remaining: 27 });
   });
 
-  test('is given back where the budget of the maker is spent', async () => {
+  test('can still be used later if the maker’s budget is spent', async () => {
     const guard = guardOf(redis);
     for (let n = 0; n < 30; n += 1) await guard.takeSalt(own, saltOf(100 + n), nowMs);
     expect(await guard.takeSalt(ofKey, salt, nowMs)).toMatchObject({ kind: 'rate_limited' });
@@ -71,7 +71,7 @@ describe('the budget of a maker', () => {
       Array.from({ length: count }, (_, n) => guards[n % guards.length]?.takeSalt(own, saltOf(first + n), nowMs)),
     );
 
-  test('is one over all instances, to the last list, and fills with time; another signer has salts of its own', async () => {
+  test('is shared by all instances, refills with time, and is separate from that of another maker', async () => {
     const guards = [guardOf(redis), guardOf(redis), guardOf(redis)];
     const answers = await takeMany(guards, 50);
     expect(answers.filter((answer) => answer?.kind === 'taken')).toHaveLength(30);
@@ -83,7 +83,7 @@ describe('the budget of a maker', () => {
     expect((await takeMany(guards, 9, 100)).filter((answer) => answer?.kind === 'taken')).toHaveLength(3);
   });
 
-  test('is not charged for a replay, and a request that it refuses may come again', async () => {
+  test('is not charged for a replay, and a request that it refuses can be sent again', async () => {
     const [guard, second] = [guardOf(redis), guardOf(redis)];
     await guard.takeSalt(own, salt, nowMs);
     for (let n = 0; n < 40; n += 1) await second.takeSalt(own, salt, nowMs);
@@ -95,7 +95,7 @@ describe('the budget of a maker', () => {
   });
 });
 
-test('a salt that is given back may come again at any instance', async () => {
+test('a salt that is given back can be used again at any instance', async () => {
   const [guard, second] = [guardOf(redis), guardOf(redis)];
   for (const signing of [own, { signer: `0x${'c3'.repeat(20)}` as const, maker: own.maker }]) {
     await guard.takeSalt(signing, salt, nowMs);
@@ -106,7 +106,7 @@ test('a salt that is given back may come again at any instance', async () => {
 });
 
 describe('without Redis', () => {
-  test('each instance knows what it saw itself, for as long as the window', async () => {
+  test('each instance remembers its own salts until the window ends', async () => {
     const guard = guardOf(lost());
     expect(await guard.takeSalt(own, salt, nowMs)).toMatchObject({ kind: 'takenLocally' });
     expect(await guard.takeSalt(own, salt, nowMs)).toMatchObject({ kind: 'used' });
@@ -114,7 +114,7 @@ describe('without Redis', () => {
     expect(await guard.takeSalt(own, salt, nowMs)).toMatchObject({ kind: 'takenLocally' });
   });
 
-  test('it remembers so many salts and no more, the newest', async () => {
+  test('each instance remembers only the newest salts, up to its limit', async () => {
     const guard = guardOf(lost(), 3);
     for (let n = 0; n < 5; n += 1) await guard.takeSalt(own, saltOf(n), nowMs);
     expect(await guard.takeSalt(own, saltOf(4), nowMs)).toMatchObject({ kind: 'used' });

@@ -4,10 +4,10 @@ import type { RedisConnection } from './connect.js';
 
 /**
  * The outcome of a request.
- * - `taken`: it is the first with its salt, and was charged; `remaining` lists are left in the maker's budget.
- * - `takenLocally`: Redis is away or full, so only this process knows the salt, and nothing was charged.
+ * - `taken`: the first with its salt. It was charged, and `remaining` lists are left in the maker's budget.
+ * - `takenLocally`: Redis is down or full, so only this process knows the salt, and nothing was charged.
  * - `used`: a replay.
- * - `rate_limited`: the budget is spent; the salt is not.
+ * - `rate_limited`: the budget is spent. The salt can still be used.
  */
 export type Taken =
   | { readonly kind: 'taken'; readonly remaining: number }
@@ -17,18 +17,18 @@ export type Taken =
 
 export type ReplayGuard = ReturnType<typeof createReplayGuard>;
 
-/** Who has signed, whose salts they are, and the maker whose budget is charged: another address where a key signs. */
+/** The signer, who owns the salt, and the maker, whose budget is charged. They differ if a key signs for the maker. */
 export interface Signing {
   readonly signer: Hex;
   readonly maker: Hex;
 }
 
 export interface ReplayGuardOptions {
-  /** How long a salt is remembered: at least as long as a request that carries it could be accepted. */
+  /** How long a salt is remembered: at least as long as a request with it can be accepted. */
   readonly windowMs: number;
-  /** Lists of one maker; one budget over all instances. */
+  /** The budget of lists of one maker, shared by all instances. */
   readonly budget: Budget;
-  /** Bound on what this process remembers by itself; beyond it the oldest are forgotten. Default 100000. */
+  /** How many salts this process remembers by itself. Beyond that it forgets the oldest. Default 100000. */
   readonly localSaltsMax?: number;
 }
 
@@ -38,7 +38,7 @@ export interface ReplayGuardOptions {
  */
 export function createReplayGuard(redis: RedisConnection, options: ReplayGuardOptions) {
   const { windowMs, budget, localSaltsMax = 100_000 } = options;
-  /** Key of the request → when it may be forgotten. All have the same window: the first is the oldest. */
+  /** When each request may be forgotten, keyed by its Redis key. All have one window, so the first is the oldest. */
   const seen = new Map<string, number>();
 
   function takeLocally(name: string, nowMs: number): boolean {
@@ -51,7 +51,7 @@ export function createReplayGuard(redis: RedisConnection, options: ReplayGuardOp
     return true;
   }
 
-  /** Another instance took the salt. It may give it back to Redis, and this one is not told of that. */
+  /** Another instance took the salt. It may give the salt back to Redis, and nobody tells this instance. */
   function refuseUsed(name: string): Taken {
     seen.delete(name);
     return { kind: 'used' };
@@ -64,9 +64,9 @@ export function createReplayGuard(redis: RedisConnection, options: ReplayGuardOp
 
   return {
     /**
-     * Takes a signer's salt, once, and charges one list to the maker's budget: one round trip, and two for a key, whose
-     * salts lie on another node of a Redis Cluster.
-     * @param nowMs by the clock that the request's window is judged by
+     * Takes a signer's salt once, and charges one list to the maker's budget. This takes one round trip, and two for a
+     * key, whose salts are on another node of a Redis Cluster.
+     * @param nowMs by the clock that judges the request's window
      */
     async takeSalt({ signer, maker }: Signing, salt: Hex, nowMs: number): Promise<Taken> {
       const name = redis.keys.replay(signer, salt);
@@ -89,14 +89,14 @@ export function createReplayGuard(redis: RedisConnection, options: ReplayGuardOp
       return { kind: 'rate_limited', remaining: 0, retryAfterMs: figure };
     },
 
-    /** Gives a salt back: the request could not be answered, and may come again as it is. */
+    /** Gives a salt back, because the request was not answered and may come again unchanged. */
     releaseSalt: (signer: Hex, salt: Hex): Promise<void> => release(redis.keys.replay(signer, salt)),
   };
 }
 
 /**
- * KEYS 1 the budget, full if missing, 2 the request, if it is to be taken too. A replay is not charged: its sender need
- * not be the signer.
+ * KEYS: 1 is the budget, full if missing. 2 is the request, if its salt is still to take. A replay is not charged,
+ * because its sender need not be the signer.
  */
 const takeScript = `
 local nowMs, rate, burst = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])

@@ -43,21 +43,21 @@ const happeningsOf = ({ entries }: Awaited<ReturnType<typeof read>>) =>
   entries.map(({ happened, logOffset }) => `${happened} ${logOffset}`);
 
 describe('the history of an order', () => {
-  test('has the first and the newest where there are more than were asked for', async () => {
+  test('has the first and the newest entries if there are more than were asked for', async () => {
     await happen('OPENED', 1);
     for (let offset = 2; offset <= 9; offset += 1) await happen('CHANGED', offset);
     expect(happeningsOf(await read(3))).toEqual(['OPENED 1', 'CHANGED 8', 'CHANGED 9']);
     expect(happeningsOf(await read(9))).toHaveLength(9);
   });
 
-  test('has how it ended besides, however often it was filled afterwards', async () => {
+  test('also has how the order ended, however often it was filled afterwards', async () => {
     await happen('OPENED', 1);
     await happen('REMOVED', 2, 'CANCELLED');
     for (let offset = 3; offset <= 9; offset += 1) await fill(offset, offset);
     expect(happeningsOf(await read(3))).toEqual(['OPENED 1', 'REMOVED 2', 'FILLED 8', 'FILLED 9']);
   });
 
-  test('ends before an offset where one is given, and says how far the rows have come', async () => {
+  test('ends before an offset if one is given, and says how far the rows have come', async () => {
     await owner.query(
       `insert into projections (partition, next_offset) values (3, 9)
        on conflict (partition) do update set next_offset = 9, history_from = 0`,
@@ -68,12 +68,12 @@ describe('the history of an order', () => {
     const before = (offset: bigint, entriesMax = 10) => readOrderHistory(postgres, maker, order, entriesMax, offset);
     expect(happeningsOf(await before(5n))).toEqual(['OPENED 2', 'CHANGED 3', 'FILLED 4', 'CHANGED 4']);
     expect(happeningsOf(await before(5n, 2))).toEqual(['OPENED 2', 'CHANGED 4']);
-    // Who asks sees that it was opened later.
+    // The caller needs the later opening to see that the order was opened later.
     expect(happeningsOf(await before(1n))).toEqual(['OPENED 2']);
     expect((await before(5n)).foldedTo).toBe(9n);
   });
 
-  test('has its fills, each before what it led to', async () => {
+  test('has its fills, each before the change that it caused', async () => {
     await happen('OPENED', 1);
     await happen('CHANGED', 2);
     await fill(2, 5);
@@ -82,7 +82,7 @@ describe('the history of an order', () => {
     expect(happeningsOf(await read(2))).toEqual(['OPENED 1', 'CHANGED 2']);
   });
 
-  test('is empty once it is pruned, and of an order on its way or in quarantine', async () => {
+  test('is empty once it is pruned, and while the order is in flight or in quarantine', async () => {
     for (const [state, hash] of [
       ['ACCEPTED', 'ACCEPTED'],
       ['UNFOLDED', 'PLACED'],
@@ -136,7 +136,7 @@ describe('the history of a maker', () => {
     expect(read).toEqual(all);
   });
 
-  test('of a salt has all orders that have it, and no others, in pages', async () => {
+  test('for one salt has all orders with it and no others, in pages', async () => {
     const third: Hex = `0x${'03'.repeat(32)}`;
     await happen('OPENED', 5, null, third);
     await happen('CHANGED', 6, null, third);
@@ -151,7 +151,7 @@ describe('the history of a maker', () => {
       }
       return read;
     };
-    // The fill of an order that nobody has placed here has none.
+    // The fill of an order that was never placed here has no salt.
     const own = ['1 01 OPENED', '4 01 FILLED', '4 01 CHANGED', '5 03 OPENED', '6 03 CHANGED', '8 01 REMOVED'];
     expect(await salted('0x7')).toEqual(own);
     expect(await salted('0x7', { happened: ['REMOVED', 'FILLED'] })).toEqual(['4 01 FILLED', '8 01 REMOVED']);
@@ -159,7 +159,7 @@ describe('the history of a maker', () => {
     expect(await salted('0x8')).toEqual([]);
   });
 
-  test('looks at a bounded part of it for a kind that is rare, and goes on behind that', async () => {
+  test('is searched for a rare kind one bounded part at a time', async () => {
     await owner.query(
       `insert into order_history (partition, log_offset, order_hash, maker, happened, status, reason, remaining)
        select 3, 10 + n, $1, $2, 'CHANGED', 'ACTIVE', null, 9 from generate_series(1, 6000) as n`,
@@ -180,7 +180,7 @@ describe('the history of a maker', () => {
     ['of a change', 1, 'CHANGED'],
     ['of a fill', 0, 'FILLED'],
   ])(
-    'stays behind the last entry %s that was read, if a crash has taken the rows of its fact back',
+    'goes on after the last entry %s that was read, even if a crash undoes the rows of its fact',
     async (_, at, what) => {
       const { next, entries } = await page({ offset: 4n }, { entriesMax: at + 1 });
       expect([next.offset, entries.at(-1)?.happened]).toEqual([4n, what]);
@@ -194,7 +194,7 @@ describe('the history of a maker', () => {
     },
   );
 
-  test('ends where a fact is not folded to its end, and at a quarantine', async () => {
+  test('ends at a fact that is only partly folded, and at a quarantine', async () => {
     const trusted = { entries: [], next: { offset: 8n }, hasMore: false, isUnsure: false };
     await owner.query('update trust set is_trusted = true, started_at = pg_postmaster_start_time()');
     await owner.query('update projections set next_offset = 8 where partition = 3');

@@ -2,12 +2,12 @@ import { type Happening, happenings } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { byteaOf, type Postgres } from '@makerbook/postgres';
 
-/** Entries that a page looks at. A page of rare kinds may hold fewer than were asked for, or none. */
+/** How many entries a page looks at. A page of rare kinds may hold fewer than were asked for, or none. */
 const SCANNED_MAX = 5_000;
-/** Orders with a salt that are looked at. */
+/** How many orders with a salt are looked at. */
 export const SALTED_MAX = 1_000;
 
-/** What one fact of the log did to an order, or a fill of it. */
+/** What one fact of the log did to an order, or one fill of an order. */
 export type HistoryEntry = {
   readonly partition: number;
   readonly logOffset: bigint;
@@ -17,13 +17,13 @@ export type HistoryEntry = {
 /** What a fact did to the state of an order. */
 export interface OrderChange {
   readonly happened: 'OPENED' | 'CHANGED' | 'WITHHELD' | 'REMOVED';
-  /** The order's status afterwards; of a removed order the one it had last. */
+  /** The order's status afterwards. A removed order keeps its last one. */
   readonly status: 'VALIDATING' | 'ACTIVE' | 'INACTIVE';
-  /** Why it is INACTIVE, or why it was removed. */
+  /** Why the order is INACTIVE or was removed, or what it waits for while VALIDATING. */
   readonly reason: string | null;
-  /** What was left of its making amount. */
+  /** What was left of the order's making amount. */
   readonly remaining: bigint;
-  /** Until when a cap of its maker withheld it, in seconds; 0: none did. */
+  /** Until when a cap of the maker withheld it, in seconds since 1970. 0: no cap did. */
   readonly cappedUntil: number;
 }
 
@@ -33,7 +33,7 @@ export interface Row {
   readonly log_offset: bigint;
   readonly order_hash: Hex;
   readonly happened: Happening;
-  /** Where the happening stands among those of one fact. */
+  /** The place of this happening among those of one fact. */
   readonly rank: number;
   readonly status: OrderChange['status'];
   readonly reason: string | null;
@@ -62,7 +62,7 @@ export const filled = `
   from fills`;
 const inOrder = 'log_offset, order_hash, rank, block_number, log_index';
 
-/** The place of an entry among all of a maker. Without the rest: before all entries of the fact at the offset. */
+/** The place of an entry in a maker's history. Without `entry`: before all entries of the fact at the offset. */
 export interface HistoryPlace {
   readonly offset: bigint;
   readonly entry?: {
@@ -73,16 +73,16 @@ export interface HistoryPlace {
   };
 }
 
-/** The history of a maker is asked for in pages. */
+/** Asks for one page of a maker's history. */
 export interface HistoryQuery {
   readonly maker: Hex;
   readonly partition: number;
-  /** Entries behind this one. */
+  /** The page begins behind this place. */
   readonly after: HistoryPlace;
-  /** Entries of facts before this offset; undefined: of all. */
+  /** Only entries of facts before this offset. Undefined: of all facts. */
   readonly before: bigint | undefined;
   readonly happened: readonly Happening[];
-  /** Of the newest orders with this salt alone, `SALTED_MAX` of them; minimal hex. */
+  /** Only orders with this salt: the newest `SALTED_MAX`. Minimal hex. */
   readonly salt?: Hex | undefined;
   readonly entriesMax: number;
 }
@@ -90,19 +90,19 @@ export interface HistoryQuery {
 export interface HistoryPage {
   /** Oldest first. */
   readonly entries: readonly HistoryEntry[];
-  /** Go on behind it. */
+  /** The next page begins behind this place. */
   readonly next: HistoryPlace;
-  /** True if there is more already. */
+  /** True if there are more entries already. */
   readonly hasMore: boolean;
   /** The history of facts before this offset is pruned. */
   readonly keptFrom: bigint;
-  /** Something may be missing, and comes later: as of a `ListState`, or what a block did of which a part is folded. */
+  /** Something may be missing and come later, as in `ListState`, or because a block is folded only in part. */
   readonly isUnsure: boolean;
 }
 
 /**
- * One page of what happened to the orders of a maker. Only facts that are folded to their end are in it, and of a maker
- * in quarantine only those before it, so nothing comes later before a place that was given.
+ * Reads one page of what happened to the orders of a maker. It has only facts that are completely folded, and none from
+ * a quarantine on. So nothing is added later before a place that was returned.
  * @throws PostgresUnavailable
  */
 export async function readMakerHistory(postgres: Postgres, asked: HistoryQuery): Promise<HistoryPage> {
@@ -138,7 +138,7 @@ export async function readMakerHistory(postgres: Postgres, asked: HistoryQuery):
     hasMore && last !== undefined ? placeOf(last) : { offset: before === undefined || before > end ? end : before };
   return {
     entries: page.map(entryOf),
-    // Rows that a crash has taken back end before the place, or at its fact.
+    // After a crash has undone rows, they end before the place, or at its fact.
     next: !hasMore && next.offset <= after.offset ? after : next,
     hasMore,
     keptFrom,
@@ -158,7 +158,7 @@ function placeOf({ log_offset, order_hash, rank, block_number, log_index }: Row)
   return { offset: log_offset, entry };
 }
 
-/** The place of an entry: what comes behind it is what has not been read. */
+/** The place of an entry. What comes behind it has not been read. */
 export function placeOfEntry(entry: HistoryEntry): HistoryPlace {
   const { orderHash, happened } = entry;
   const [blockNumber, logIndex] = happened === 'FILLED' ? [entry.blockNumber, entry.logIndex] : [-1, -1];
@@ -168,7 +168,7 @@ export function placeOfEntry(entry: HistoryEntry): HistoryPlace {
   };
 }
 
-/** @param isAsked whether the table has anything of the kinds that are asked for */
+/** @param isAsked a condition in SQL: the table has a kind that is asked for */
 const scanOf = (entries: string, isAsked: string) => `(
   select * from (${entries}
     where ${isAsked} and maker = $1 and log_offset >= $3::bigint and log_offset < coalesce($8::bigint, folded_to)
@@ -176,7 +176,7 @@ const scanOf = (entries: string, isAsked: string) => `(
   where (${inOrder}) > ($3::bigint, $4::bytea, $5::integer, $6::bigint, $7::integer)
   order by ${inOrder} limit $11)`;
 
-/** The same, order by order: by its hash. */
+/** The same for the orders with a salt, one after the other. */
 const scanSalted = (entries: string, isAsked: string) => `(
   select each.* from salted
     cross join lateral ${scanOf(entries, `${isAsked} and order_hash = salted.hash`)} as each
@@ -206,9 +206,9 @@ export interface StoredNews {
   readonly entries: readonly (HistoryEntry & { readonly maker: Hex })[];
   /** True if there are more entries. */
   readonly isCut: boolean;
-  /** The makers of them whose history ends before its partition, because they are in quarantine. */
+  /** The makers in quarantine: their history ends before that of the partition. */
   readonly quarantined: readonly Hex[];
-  /** The offset up to which the rows knew of it. */
+  /** The offset that the rows had reached. */
   readonly nextOffset: bigint;
 }
 
@@ -222,7 +222,7 @@ export interface NewsQuery {
   readonly entriesMax: number;
 }
 
-/** @throws PostgresUnavailable */
+/** Reads the news of some makers. @throws PostgresUnavailable */
 export async function readNews(postgres: Postgres, asked: NewsQuery): Promise<StoredNews> {
   const { partition, makers, from, to, entriesMax } = asked;
   const rows = await postgres.query<NewsRow>(
@@ -239,7 +239,7 @@ export async function readNews(postgres: Postgres, asked: NewsQuery): Promise<St
   };
 }
 
-/** Of a maker in quarantine only its address. */
+/** For a maker in quarantine, a row has only the maker's address. */
 type NewsRow = { readonly next_offset: bigint } & (
   | (Row & { readonly maker: Hex })
   | { readonly happened: null; readonly maker: Hex | null }

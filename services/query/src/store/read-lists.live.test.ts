@@ -31,7 +31,7 @@ const cancel = (whose: Hex, n: number, untilMs = 5) =>
 const trust = (isTrusted: boolean) => owner.query('update trust set is_trusted = $1', [isTrusted]);
 
 describe('the state of a list', () => {
-  test('has the version, and names what is in flight, each write apart', async () => {
+  test('has the version, and names each write in flight separately', async () => {
     await trust(true);
     await addMaker(maker, 2n ** 60n);
     await addMaker(other, 7n);
@@ -40,19 +40,19 @@ describe('the state of a list', () => {
     await cancel(maker, 2);
     await cancel(maker, 2, 6);
     await place(other, 3);
-    // A note that a hash is unknown is nobody's.
+    // A note that a hash is unknown belongs to no maker.
     await owner.query('insert into in_flight (order_hash, until_ms) values ($1, 1)', [byteaOf(hashOf(4))]);
     const { version, unsettled } = await readListState(postgres, maker);
     expect([version, new Set(unsettled).size]).toEqual([2n ** 60n, 4]);
     expect((await readListState(postgres, other)).unsettled).toHaveLength(1);
-    // The same hash, placed once more, is another write.
+    // Placing the same hash again is another write.
     const [first] = (await readListState(postgres, other)).unsettled;
     await owner.query('truncate in_flight');
     await place(other, 3, 9);
     expect((await readListState(postgres, other)).unsettled).not.toContain(first);
   });
 
-  test('has the switch until the clock of the rows gets there, and names what moves it on its way', async () => {
+  test('has the switch until the clock of the rows reaches it, and names a change of it in flight', async () => {
     await owner.query('delete from projections');
     await owner.query('insert into projections (partition, block_timestamp) values (3, 1700000000)');
     const read = async (cancelAt: number) => {
@@ -76,7 +76,7 @@ describe('the state of a list', () => {
     expect((await readListState(postgres, other)).isUnsure).toBe(false);
   });
 
-  test('is unsure until ingress trusts the server as it was started last', async () => {
+  test('is unsure until ingress trusts the server since its last start', async () => {
     const isUnsure = async () => (await readListState(postgres, maker)).isUnsure;
     expect(await isUnsure()).toBe(true);
     await trust(false);
@@ -89,7 +89,7 @@ describe('the state of a list', () => {
 });
 
 describe('a list', () => {
-  test('is told by what has changed since a version, as far back as the history goes', async () => {
+  test('is read as the changes since a version, unless those are too old or too many', async () => {
     await owner.query('insert into projections (partition, history_from) values (3, 5)');
     await addMaker(maker, 12n);
     for (const n of [8, 9]) await addOrder(n);

@@ -2,22 +2,22 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import type { OrderStatus } from '@makerbook/domain';
 import { byteaOf, type Postgres } from '@makerbook/postgres';
 
-/** So many changes take as long as reading a whole list. */
+/** With so many changes, reading the whole list takes no longer. */
 const CHANGES_MAX = 1000;
 
 /** The state of a maker's list, known before the list is read. */
 export interface ListState {
-  /** The offset of the fact that changed the list last; 0n before the first. With the maker it names one list. */
+  /** The offset of the fact that changed the list last; 0n before the first. Maker and version identify a list. */
   readonly version: bigint;
-  /** The maker's writes that the list does not show yet, each by a key that is used once. */
+  /** The maker's writes that the list does not show yet, each under a key that is used once. */
   readonly unsettled: readonly string[];
-  /** Something may be missing: the maker is in quarantine, or Postgres has lost rows, and the log is not folded yet. */
+  /** Something may be missing: the maker is in quarantine, or Postgres lost rows that are not folded again yet. */
   readonly isUnsure: boolean;
   /** When the maker's switch cancels its orders, in seconds since 1970; 0: never, or it has fired. */
   readonly cancelAt: number;
 }
 
-/** See {@link ListState}. */
+/** Reads the {@link ListState} of a maker. */
 export async function readListState(postgres: Postgres, maker: Hex): Promise<ListState> {
   const [row] = await postgres.query<StateRow>(readListStateSql, [byteaOf(maker)], 'read list state');
   if (row === undefined) throw new Error('a select without a from has one row');
@@ -45,42 +45,42 @@ interface StateRow {
 /** One order of a maker's list. */
 export interface ListedOrder {
   readonly orderHash: Hex;
-  /** Orders are listed by it, oldest first. */
+  /** The list is sorted by this offset, oldest first. */
   readonly acceptedOffset: bigint;
   /** From this second on the order is expired. */
   readonly expiresAtSeconds: number;
-  /** The part of its record that never changes. */
+  /** The part of the record that never changes. */
   readonly recordStart: string;
   readonly state: OrderStatus;
-  /** Of the making amount; undefined while nothing of it is filled. */
+  /** What is left of the making amount; undefined while nothing is filled. */
   readonly remaining: bigint | undefined;
   readonly cappedUntil: number;
 }
 
-/** A maker's open orders, and the version that names them. */
+/** A maker's open orders, and the version that identifies them. */
 export interface MakerList {
   readonly version: bigint;
-  /** Oldest first. Expired ones are among them until the block clock gets there. */
+  /** Oldest first. Includes expired orders until the block clock reaches their expiry. */
   readonly records: readonly ListedOrder[];
 }
 
-/** A maker's list and its version, in one snapshot. */
+/** Reads a maker's list and its version in one snapshot. */
 export async function readMakerList(postgres: Postgres, maker: Hex): Promise<MakerList> {
   const rows = await postgres.query<ListRow>(readMakerListSql, [byteaOf(maker)], 'read maker list');
   return { version: rows[0]?.list_version ?? 0n, records: rows.flatMap((row) => describeOrder(row) ?? []) };
 }
 
-/** What has become of a list since another version. */
+/** The changes of a list since another version. */
 export interface ListChanges {
   readonly version: bigint;
-  /** The orders that have come or changed, oldest first, as they are now. */
+  /** The orders that are new or have changed, oldest first, as they are now. */
   readonly records: readonly ListedOrder[];
-  /** The orders that have left. */
+  /** The orders that have left the list. */
   readonly removed: readonly Hex[];
 }
 
 /**
- * What has become of a maker's list since the version, in one snapshot. Undefined where that is too much, or where the
+ * Reads the changes of a maker's list since the version, in one snapshot. Undefined if there are too many, or if the
  * history that far back is pruned.
  */
 export async function readListChanges(postgres: Postgres, maker: Hex, since: bigint): Promise<ListChanges | undefined> {
@@ -100,7 +100,7 @@ function describeOrder(row: ListRow): ListedOrder | undefined {
     acceptedOffset: row.accepted_offset,
     expiresAtSeconds: Number(row.expires_at_seconds),
     recordStart: row.record_start,
-    // Postgres holds a status and its reason to what an `OrderStatus` is.
+    // A check in Postgres allows only the pairs of an `OrderStatus`.
     state: { status: row.status, reason: row.reason } as OrderStatus,
     remaining: row.remaining === null ? undefined : BigInt(row.remaining),
     cappedUntil: Number(row.capped_until),
@@ -143,5 +143,5 @@ type ListRow = { readonly list_version: bigint } & (
     }
 );
 
-/** `touched` is null where nothing has changed. */
+/** `touched` is null if nothing has changed. */
 type ChangedRow = ListRow & { readonly changes: bigint; readonly touched: Hex | null };

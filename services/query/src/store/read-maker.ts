@@ -2,27 +2,27 @@ import type { Address } from '@makerbook/contracts-primitives';
 import { type Exits, type LogClock, type Maker, noExits, type Tokens } from '@makerbook/domain';
 import { byteaOf, type Postgres } from '@makerbook/postgres';
 
-/** What the rows say of a maker, at one moment. */
+/** What the rows know about a maker, in one snapshot. */
 export interface MakerAccount extends Pick<Maker, 'admission' | 'limits' | 'exits'> {
   readonly partition: number;
-  /** The facts of the maker before it are folded. */
+  /** The maker's facts before this offset are folded. */
   readonly nextOffset: bigint;
   readonly clock: LogClock;
-  /** Postgres has lost rows, and the log is not folded yet. */
+  /** Postgres has lost rows, and the log is not folded again yet. */
   readonly isUnsure: boolean;
-  /** Null where it is not in quarantine. */
+  /** The reason. Null if the maker is not in quarantine. */
   readonly quarantine: string | null;
   readonly nonce: bigint | null;
-  /** Those that have not expired. */
+  /** Counts only orders that have not expired. */
   readonly openOrders: number;
   readonly remembered: number;
-  /** As they were charged last. */
+  /** The budgets as they were charged last. */
   readonly budgets: { readonly orders: Tokens; readonly cancels: Tokens };
   /** The clock of Postgres, in milliseconds since 1970. */
   readonly nowMs: number;
 }
 
-/** Reads a maker; null where the rows do not have it. @throws PostgresUnavailable */
+/** Reads a maker. Null if the rows do not have it. @throws PostgresUnavailable */
 export async function readMaker(postgres: Pick<Postgres, 'query'>, maker: Address): Promise<MakerAccount | null> {
   const [row] = await postgres.query<Row>(readMakerSql, [byteaOf(maker)], 'read maker');
   if (row === undefined) return null;

@@ -4,21 +4,22 @@ import { changes, entryOf, filled, type HistoryEntry, type Row } from './read-hi
 
 const OFFSET_MAX = 2n ** 63n - 1n;
 
-/** What the rows know of one order, in one snapshot. */
+/** What the rows know about one order, in one snapshot. */
 export interface OrderHistory {
-  /** Oldest first: the opening, the end and the newest; empty where pruned, or the order never opened. */
+  /** Oldest first: the opening, the end and the newest. Empty if pruned, or if nothing happened to the order. */
   readonly entries: readonly HistoryEntry[];
-  /** `PLACED`: it is on its way, or its maker is in quarantine. `ACCEPTED`: it is open, or was. */
+  /** `PLACED`: the order is in flight, or its maker is in quarantine. `ACCEPTED`: it is open, or was. */
   readonly hash: 'UNKNOWN' | 'PLACED' | 'ACCEPTED';
-  /** As of a `ListState`: something may be missing. */
+  /** Something may be missing, as in `ListState`. */
   readonly isUnsure: boolean;
-  /** Facts of the order's partition before it are folded; 0 where there are no entries. */
+  /** Facts of the order's partition before this offset are folded. 0 if there are no entries. */
   readonly foldedTo: bigint;
 }
 
 /**
- * The history of a maker's order: at most `entriesMax` entries. Of a maker in quarantine it ends there, its fills too.
- * @param before besides the fact that opened it, facts before this offset alone
+ * Reads the history of a maker's order: the opening, the end, and fewer than `entriesMax` of the newest entries. A
+ * quarantine of the maker ends it, fills included.
+ * @param before leaves out facts from this offset on, except an opening
  * @throws PostgresUnavailable
  */
 export async function readOrderHistory(

@@ -10,7 +10,7 @@ const seeds = [1, 2, 3, 4, 5];
 const STEPS = 150;
 const makers = ['a1', 'b2'].map((byte): Hex => `0x${byte.repeat(20)}`) as [Hex, Hex];
 
-/** One of the two, with two processes that use it. */
+/** One of the two Redis, with two processes that use it. */
 interface Side {
   readonly guards: readonly [ReplayGuard, ReplayGuard];
 }
@@ -35,7 +35,7 @@ function drawStep(chance: Chance, nowMs: number): (side: Side) => Promise<unknow
   }
 }
 
-test('whatever is asked of Redis, the one in memory answers the same', async () => {
+test('the Redis in memory answers every call as the real Redis does', async () => {
   const kinds = new Set<string>();
   for (const seed of seeds) {
     const real = openTestRedis();
@@ -50,6 +50,6 @@ test('whatever is asked of Redis, the one in memory answers the same', async () 
     }
     await real.close();
   }
-  // It proves something only where each outcome comes up.
+  // The test proves something only if each outcome comes up.
   expect(['taken', 'used', 'rate_limited'].filter((kind) => !kinds.has(kind))).toEqual([]);
 });

@@ -59,7 +59,7 @@ export class RedisInMemory {
     return 'OK';
   }
 
-  /** The script of `guard-replays.ts`. */
+  /** Does what the script of `guard-replays.ts` does. */
   #take([budget = '', name]: readonly string[], [windowMs = 0, nowMs = 0, rate = 0, burst = 0]: readonly number[]) {
     if (name !== undefined && this.#isKnown(name)) return ['used', 0];
     const kept = this.#budgets.get(budget) ?? { tokens: burst, atMs: nowMs };

@@ -10,21 +10,21 @@ import type { BookDigest } from '../hash-book.js';
 
 const TOPIC_PARTITION = 3;
 
-/** A record with its value as Kafka has it. */
+/** A record with its value as in Kafka. */
 export type KafkaRecord = FeedRecord & { readonly value: Buffer | null };
 
-/** Where a record's fact is in the log, and which of its messages it is. */
+/** The log position of a record's fact, and the record's index among the fact's messages. */
 export interface Place {
   readonly offset: number;
   readonly index?: number;
-  /** Of log and topic; 3 unless given. */
+  /** The partition of log and topic. Defaults to 3. */
   readonly partition?: number;
 }
 
 /** A hash of one repeated byte. */
 export const hashOf = (byte: string): Hex => `0x${byte.repeat(32)}`;
 
-/** An order that is open, VALIDATING unless said otherwise, as the projector publishes it. */
+/** An open order as the projector publishes it. It is VALIDATING by default. */
 export function entryRecord(orderHash: Hex, place: Place, given: Partial<BookEntry> = {}): KafkaRecord {
   const address = `0x${'aa'.repeat(20)}` as const;
   const entry = {

@@ -159,7 +159,7 @@ const anyCase = fc.record({
   backups: fc.constantFrom(0, 30, 100),
 });
 
-/** Books, what is asked of them, and the ladder and quote that are right; amounts in decimal. */
+/** Books, the requests to them, and the right ladder and quote. Amounts are in decimal. */
 export function makeVectors() {
   const random = fc.sample(anyCase, { numRuns: 10, seed: 1 });
   return [...cases, ...random.map((each, index) => ({ title: `random ${index}`, ...each }))].map(makeVector);

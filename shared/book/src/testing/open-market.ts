@@ -20,7 +20,7 @@ export async function openMarket() {
   const hasher = createOrderHasher({ serviceName: SERVICE_NAME, chainId: 8217, verifyingContract: protocolAddress });
   const taker = await chain.createAccount();
   await provider.send('anvil_autoImpersonateAccount', [true]);
-  // Many fills go into one block.
+  // Make room for many fills in one block.
   await provider.send('evm_setBlockGasLimit', ['0x3b9aca00']);
   const tokenAbi = new Interface(deployArtifacts.IllBehavedToken.abi);
   let salt = 0n;
@@ -28,7 +28,7 @@ export async function openMarket() {
   /** Sends without waiting for a block. */
   const post = (from: string, to: string, data: string, gas = GAS_LIMIT): Promise<Hex> =>
     provider.send('eth_sendTransaction', [{ from, to, data, gas: toQuantity(gas), gasPrice: '0xba43b7400' }]);
-  /** Waits until the block of the transaction is there. */
+  /** Waits until the transaction is mined. */
   async function receiptOf(hash: Hex): Promise<TransactionReceipt> {
     for (;;) {
       const receipt = await provider.getTransactionReceipt(hash);
@@ -47,13 +47,13 @@ export async function openMarket() {
     deployToken: (name: TokenName) => chain.deploy(deployArtifacts[name], name, 'T', 18),
     post,
     receiptOf,
-    /** Calls a token, the protocol or the filler, in a block of its own. */
+    /** Calls a token, the protocol or the filler in a block of its own. */
     send: async (from: string, to: string, data: string, gas?: number) => receiptOf(await post(from, to, data, gas)),
     tokenCall: (name: string, ...args: unknown[]) => tokenAbi.encodeFunctionData(name, args),
     approveAll: (spender: string) => tokenAbi.encodeFunctionData('approve', [spender, MaxUint256]),
     balanceOf: (token: Address, account: string): Promise<bigint> =>
       new Contract(token, tokenAbi, provider).getFunction('balanceOf')(account),
-    /** An order of the maker as the feed has it while nothing of it is filled. */
+    /** An order of the maker as in the feed while nothing of it is filled. */
     createEntry(maker: BaseWallet, making: Order['making'], taking: Order['taking'], acceptedAtMs = 0): BookEntry {
       salt += 1n;
       const address: Address = `0x${maker.address.slice(2).toLowerCase()}`;
@@ -80,7 +80,7 @@ export async function openMarket() {
         status: 'VALIDATING',
       };
     },
-    /** What a receipt says was filled: hash, making and taking amount. */
+    /** The fills of a receipt: hash, making amount and taking amount of each. */
     fillsIn: (logs: readonly { address: string; topics: readonly string[]; data: string }[]) =>
       logs
         .filter(({ address }) => address.toLowerCase() === protocolAddress)

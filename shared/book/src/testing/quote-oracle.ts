@@ -3,7 +3,7 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import type { Asked } from '../quote-orders.js';
 import type { Given, openRouterBook } from './router-book.js';
 
-/** One thing that happens to a book. */
+/** One change of a book. */
 export interface Operation {
   readonly name: string;
   readonly what: 'put' | 'FILLED' | 'CANCELLED';
@@ -12,7 +12,7 @@ export interface Operation {
 
 type RouterBook = ReturnType<typeof openRouterBook>;
 
-/** The orders of one pair, and all that happened to orders that sell its making token. */
+/** The orders of one pair, and everything that happened to orders that sell its making token. */
 export interface OracleBook {
   readonly entries: ReadonlyMap<string, BookEntry>;
   readonly changes: readonly (
@@ -22,7 +22,7 @@ export interface OracleBook {
   )[];
 }
 
-/** An order keeps maker, amounts and acceptance; the rest of it changes. */
+/** Applies the operation. An order keeps its maker, amounts and acceptance. */
 export function playOperation(book: RouterBook, { name, what, given }: Operation): void {
   const before = book.entries.get(`0x${name.repeat(32)}`);
   if (what !== 'put') {
@@ -51,13 +51,16 @@ interface Offer {
 export interface OracleOptions {
   readonly backups: number;
   readonly ordersMax: number;
-  /** The least that an order must give by its gas; undefined: a thousandth of the quote. */
+  /** The least that an order must give to be worth its gas; undefined: a thousandth of the quote. */
   readonly gasFloor: bigint | undefined;
   /** Default 1,000. */
   readonly nowSeconds?: number;
 }
 
-/** Ladder and quote of one pair, found without any index: sort all, and try each number of orders and amount. */
+/**
+ * Ladder and quote of one pair, found without any index. Sorts all orders, and tries each number of orders and each
+ * amount.
+ */
 export function askOracle(book: OracleBook, asked: Asked, options: OracleOptions) {
   const offers = offersOf(book, options.nowSeconds ?? 1_000);
   const { fills, unfilled, amountIn, amountOut, passedOver, isDust, looked } = fillAsked(offers, asked, options);
@@ -98,7 +101,7 @@ function fillAsked(offers: readonly Offer[], asked: Asked, { ordersMax, gasFloor
     let [amountIn, amountOut] = [0n, 0n];
     for (const offer of orders) {
       const most = mostOf(offer, asked, amountIn, amountOut);
-      // What is left over is not worth the gas of a fill.
+      // Do not spend the rest on a fill that is not worth its gas.
       const amount = 'amountIn' in asked && most < (gasFloor ?? 0n) ? 0n : most;
       if (amount > 0n) fills.push({ offer, amount });
       else unfilled.push(offer);
@@ -114,7 +117,7 @@ function fillAsked(offers: readonly Offer[], asked: Asked, { ordersMax, gasFloor
   return whole.isEnough && fair.isEnough ? fair : whole;
 }
 
-/** Of as few offers as are enough, the best first, without dust, the `countMax` that give most. */
+/** Takes as few of the best offers as are enough, without dust. Of these, keeps the `countMax` that give most. */
 function leastOf(
   offers: readonly Offer[],
   isEnough: (some: readonly Offer[]) => boolean,
@@ -164,7 +167,7 @@ function offersOf(book: OracleBook, nowSeconds: number): Offer[] {
   });
 }
 
-/** By maker: the reading of the highest block since it had no order, less what was filled to the end after it. */
+/** Keyed by maker: the reading of the highest block since the maker last had no order. */
 function fundsOf({ changes }: OracleBook): Map<string, bigint> {
   const open = new Map<string, BookEntry>();
   const known = new Map<string, { amount: bigint; block: number }>();

@@ -10,13 +10,13 @@ export const addressOf = (digits: string): Address => `0x${digits.padStart(40, '
 /** A sells B for A: the taker pays `tokenIn`. */
 export const pair = { tokenIn: addressOf('a'), tokenOut: addressOf('b') };
 
-/** An order of a test, in plain numbers; what is left out is of no matter. */
+/** An order of a test, in plain numbers. Leave out what does not matter. */
 export interface Given {
   readonly making: number | bigint;
   readonly taking: number | bigint;
   readonly remaining?: number | bigint;
   readonly maker?: string;
-  /** The lower of balance and allowance, and the block at which they were read. */
+  /** The balance, which is the allowance too unless given, and the block at which both were read. */
   readonly funds?: number | bigint;
   readonly allowance?: number | bigint;
   readonly block?: number;
@@ -57,7 +57,7 @@ export function entryOf(orderHash: Hex, given: Given): BookEntry {
     : { ...base, status, reason: 'INSUFFICIENT_BALANCE', funding };
 }
 
-/** A book with its orders ranked, fed as a router is. Its clock is of block 9 and second 1,000. */
+/** A book with ranked orders, fed like a router's. Its clock is at block 9 and second 1,000. */
 export function openRouterBook() {
   const [book, orders, changes] = [new Book(), new RankedOrders(), [] as BookChange[]];
   let offset = 0;

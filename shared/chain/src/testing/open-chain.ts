@@ -8,16 +8,19 @@ import { createNode, type Node, type NodeOptions } from '../call-node.js';
 
 export type Answer = { readonly status: number; readonly body: string };
 
-/** A real chain with an account that has coins, and servers that stand between it and whoever asks. */
+/** A real chain with an account that has coins, and servers that stand between it and its clients. */
 export interface OpenChain extends TestChain {
   readonly account: Address;
   /** Sends a transaction to a token or a wallet, and waits until it is mined. */
   send(token: Address, method: string, ...args: unknown[]): Promise<void>;
-  /** The answer of the real node. */
+  /** Returns the answer of the real node. */
   forward(body: string, to?: string): Promise<Answer>;
-  /** The URL of a server that answers each request with what the function says; undefined: not at all. */
+  /** Starts a server that answers each request with the function's result; undefined: never. Returns its URL. */
   serve(answer: (body: string) => Promise<Answer> | Answer | undefined): Promise<string>;
-  /** With a generous time limit: calls that burn gas take long on a busy machine. Closed when the chain stops. */
+  /**
+   * Opens a node with a generous time limit: calls that burn gas take long on a busy machine. Closed when the chain
+   * stops.
+   */
   openNode(urls: readonly string[], options?: Partial<NodeOptions>): Node;
 }
 
@@ -52,7 +55,7 @@ export async function openChain(): Promise<OpenChain> {
         // If the node behind does not answer, this one does not either.
         respond().catch(() => response.destroy());
       });
-      // Not to be closed at the very moment at which it is used again.
+      // Do not close a connection just when it is used again.
       server.keepAliveTimeout = 0;
       servers.push(server);
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

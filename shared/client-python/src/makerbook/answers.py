@@ -1,4 +1,4 @@
-"""What the service answers, as JSON has it: names and forms are those of the makers' guide.
+"""The answers of the service as JSON. Names and forms are those of the makers' guide.
 
 Newer services may add keys.
 """
@@ -36,7 +36,7 @@ class Order(TypedDict):
 
 
 class SignedOrder(TypedDict):
-    """An order and its signature, with the hash that names it. Keep it: it is all that cancels it."""
+    """An order and its signature, with the hash that names it. Keep it: you need it to cancel the order."""
 
     order: Order
     orderHash: str
@@ -63,14 +63,14 @@ class _Until(TypedDict, total=False):
 class HashAndSalt(_Until):
     """All that a cancellation needs of an order.
 
-    Where the service does not know the order, it remembers the hash until `expiresAt`, or for good without it.
+    If the service does not know the order, it remembers the hash until `expiresAt`, or for good without `expiresAt`.
     """
 
     orderHash: str
     salt: Uint256
 
 
-#: What is cancelled or replaced.
+#: An order to cancel or to replace.
 OrderToCancel = Union[SignedOrder, LimitOrderRecord, HashAndSalt]
 
 
@@ -79,11 +79,11 @@ class _Salts(TypedDict):
 
 
 class SaltsToCancel(_Salts, total=False):
-    """All orders of the maker that are open, or on their way, and have one of the salts that it gave them."""
+    """All orders of the maker that have one of these salts, open or in flight."""
 
-    #: Of those that the service accepted by then, in milliseconds since 1970; now, by its clock, unless given.
+    #: Only orders accepted up to this time, in milliseconds since 1970. Default: now, by the service's clock.
     untilMs: Uint256
-    #: Of a replacement: what is left of all of them together, as you know it; without it, all.
+    #: For a replacement: the amount that you believe is left of all these orders together. Default: all.
     remainingMakingAmount: Uint256
 
 
@@ -98,9 +98,9 @@ class Replacement(TypedDict):
 
 
 class OrderList(NamedTuple):
-    """A maker's open orders, oldest first, and how many of its own writes they do not show yet.
+    """A maker's open orders, oldest first.
 
-    0 unless the service is behind.
+    `read_lag`: how many of the maker's own writes the list does not show yet. 0 unless the service is behind.
     """
 
     records: list[LimitOrderRecord]
@@ -109,19 +109,19 @@ class OrderList(NamedTuple):
 
 class AwaitedCancellations(NamedTuple):
     cancellations: list[Cancellation]
-    #: Whether the cancelled orders are out of the router's feed; False where the time passed, or nothing was cancelled.
+    #: Whether the cancelled orders are out of the router's feed. False if the time ran out, or nothing was cancelled.
     is_out_of_feed: bool
-    #: Whether all routers that the operator has registered have acknowledged it, where they were waited for.
+    #: Whether all registered routers have acknowledged the cancellation. False if the call did not wait for them.
     is_seen_by_routers: bool
-    #: The routers that have not.
+    #: The routers that have not acknowledged the cancellation.
     unseen_by: list[str]
-    #: `<partition>:<offset>` in the log, one for each partition; None where nothing was cancelled.
+    #: `<partition>:<offset>` in the log, one for each partition; None if nothing was cancelled.
     position: str | None
 
 
 Happening = Literal["OPENED", "FILLED", "CHANGED", "WITHHELD", "REMOVED"]
 
-#: An entry of a timeline: `position`, `loggedAtMs`, `happened`, and what comes with that.
+#: An entry of a timeline: `position`, `loggedAtMs`, `happened`, and the fields of that kind.
 TimelineEntry = dict[str, Any]
 
 
@@ -139,7 +139,7 @@ class _ReportExtras(TypedDict, total=False):
 
 
 class OrderReport(SignedOrder, _ReportExtras):
-    """What became of an order that was ever accepted."""
+    """Tells what became of an order that was ever accepted."""
 
     status: Literal[
         "VALIDATING", "ACTIVE", "INACTIVE", "CANCELLED", "CANCELLED_ONCHAIN", "NONCE_CHANGED", "FILLED", "EXPIRED"
@@ -161,13 +161,13 @@ class CancelledAll(_Scope):
     untilMs: int
 
 
-#: Of a heartbeat, cancel keys or a cap: its fields, and `counts`, what counts from now on, or None where that is
-#: not known now.
+#: The answer to a heartbeat, cancel keys or a cap: its fields, and `counts`. `counts` is the message in force from now
+#: on, or None if unknown now.
 TakenMessage = dict[str, Any]
 
 
 class Budget(TypedDict):
-    """`left` is None where that is not known."""
+    """`left` is None if unknown."""
 
     perSecond: int
     burst: int
@@ -175,14 +175,14 @@ class Budget(TypedDict):
 
 
 class CountOf(TypedDict):
-    """How many there are, and how many there may be."""
+    """`count`: how many there are. `max`: how many there may be."""
 
     count: int
     max: int
 
 
 class Account(TypedDict):
-    """What counts for a maker: of the facts before `position`, and none from it on. Budgets are as of now."""
+    """The state of a maker by the facts before `position`, and none from it on. Budgets are as of now."""
 
     maker: str
     position: str
@@ -205,19 +205,19 @@ class Account(TypedDict):
 
 
 class OrderEvent(TypedDict, total=False):
-    """An event of the stream: the data of its kind (see the makers' guide) beside these."""
+    """An event of the stream. It has the data of its kind too (see the makers' guide)."""
 
     event: Literal["snapshot", "change", "clock"]
-    #: Of a snapshot or a change: the stream can go on behind it.
+    #: In a snapshot or a change: the stream can continue after it.
     id: str
-    #: Of a snapshot.
+    #: In a snapshot.
     orders: list[LimitOrderRecord]
     version: str
     cancelAllAt: int
-    #: Of a change: an entry of the history. Other keys are those of `happened`.
+    #: In a change, which is an entry of the history. Its other keys depend on `happened`.
     orderHash: str
     happened: Happening
     after: str
-    #: Of a clock; of a change too.
+    #: In a clock, and in a change.
     position: str
     block: dict[str, Any] | None

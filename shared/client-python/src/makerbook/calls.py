@@ -1,7 +1,7 @@
-"""Calls of the service, without saying how they are sent.
+"""Calls of the service, whatever sends them.
 
-A flow is a generator: it yields a step (Send, Open, Read, Close, Pause, Emit), and a driver does the step and sends
-its result back in. So one flow serves `Client` and `AsyncClient` (`send_over_httpx.py`).
+A flow is a generator that yields steps (Send, Open, Read, Close, Pause, Emit). A driver does each step and sends its
+result back in. So one flow serves `Client` and `AsyncClient` (`send_over_httpx.py`).
 """
 
 import json
@@ -18,14 +18,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Call:
-    """One request. The body is what is sent, byte by byte, in each try."""
+    """One request. Each try sends the same bytes of the body."""
 
     method: str
     path: str
     query: Mapping[str, str] = field(default_factory=dict, repr=False)
     body: bytes | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    #: Seconds that the answer may take beside the timeout of the client.
+    #: Seconds that the answer may take in addition to the client's timeout.
     wait_seconds: int = 0
 
     @property
@@ -44,34 +44,34 @@ class Response:
 
 @dataclass(frozen=True)
 class Send:
-    """Sends a request and reads its answer whole. Answered by a Response; raises NoAnswer."""
+    """Sends a request and reads the whole answer. Results in a Response, or raises NoAnswer."""
 
     call: Call
 
 
 @dataclass(frozen=True)
 class Open:
-    """Sends a request whose answer goes on.
+    """Sends a request whose answer is a stream.
 
-    Answered by a Response, with text unless its status is 200; raises NoAnswer.
+    Results in a Response, with text unless its status is 200. Or raises NoAnswer.
     """
 
     call: Call
-    #: Its connection is dead after a silence of so long.
+    #: After a silence of so many seconds the connection counts as dead.
     silence_seconds: float
 
 
 @dataclass(frozen=True)
 class Read:
-    """Reads on in what was opened.
+    """Reads the next bytes of the opened answer.
 
-    Answered by bytes; by None where it has ended, is cut off or is silent for too long.
+    Results in bytes. Results in None if the answer has ended, is cut off or is silent for too long.
     """
 
 
 @dataclass(frozen=True)
 class Close:
-    """Closes what was opened."""
+    """Closes the opened answer."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Pause:
 
 @dataclass(frozen=True)
 class Emit:
-    """Hands an item to whoever iterates."""
+    """Hands an item to the caller that iterates."""
 
     item: Any
 
@@ -92,13 +92,13 @@ Flow = Generator[Step, Any, T]
 
 @dataclass(frozen=True)
 class Done:
-    """What a flow has returned."""
+    """The value that a flow has returned."""
 
     value: Any
 
 
 def advance(flow: Flow[Any], reply: Any = None, error: NoAnswer | None = None) -> Step | Done:
-    """The next step of a flow, given what came of the one before."""
+    """Gives a flow the result of its last step, and returns its next step."""
     try:
         return flow.send(reply) if error is None else flow.throw(error)
     except StopIteration as done:
@@ -111,7 +111,7 @@ def body_of(value: Any) -> bytes:
 
 
 def expect_200(call: Call, response: Response) -> Response:
-    """Raises MakerbookError for every other answer."""
+    """Raises MakerbookError for any other status."""
     if response.status == 200:
         return response
     problem = parse_json(response.text)
@@ -121,14 +121,14 @@ def expect_200(call: Call, response: Response) -> Response:
         "may_have_happened": outcome_of(call),
         "retry_after_seconds": float(retry_after) if re.fullmatch("[0-9]{1,9}", retry_after) else None,
     }
-    # A gateway's own body may have a code too. The service's names the status.
+    # A gateway's own body may have a code too. Only the service's body repeats the status.
     if isinstance(problem, dict) and isinstance(problem.get("code"), str) and problem.get("status") == response.status:
         retryable = problem.get("retryable") is True
         raise MakerbookError(
             problem["code"], str(problem.get("detail", "")), retryable=retryable, problem=problem, **more
         )
-    # The answer of a gateway in front of a service that is away.
-    detail = f"HTTP {response.status} without a problem of the service"
+    # A gateway answers while the service behind it is down.
+    detail = f"HTTP {response.status}, but not from the service: a proxy has answered, or the URL is wrong"
     raise MakerbookError("unreadable", detail, retryable=response.status >= 500 or response.status == 429, **more)
 
 
@@ -138,21 +138,21 @@ def unreachable(call: Call, reason: NoAnswer) -> MakerbookError:
 
 
 def outcome_of(call: Call) -> bool | None:
-    """A GET or a PATCH stores nothing, so its outcome is never unknown. None: by code and status."""
+    """A GET or a PATCH stores nothing, so its outcome is never unknown. None: code and status decide."""
     return False if call.method in ("GET", "PATCH") else None
 
 
 def read_answer(call: Call, response: Response, kind: type[T]) -> T:
-    """The list or the dict that is the answer. Raises MakerbookError `unreadable` for anything else."""
+    """Reads an answer that is a list or a dict. Raises MakerbookError `unreadable` for anything else."""
     value = parse_json(response.text)
     if isinstance(value, kind):
         return value
-    detail = f"the answer is no {kind.__name__}, as the service sends it"
+    detail = f"the answer is no {kind.__name__}: check the URL of the service"
     raise MakerbookError("unreadable", detail, status=200, may_have_happened=outcome_of(call))
 
 
 def parse_json(text: str) -> Any:
-    """None where it is no JSON."""
+    """Returns None if the text is no JSON."""
     try:
         return json.loads(text)
     except ValueError:
@@ -161,13 +161,13 @@ def parse_json(text: str) -> Any:
 
 @dataclass(frozen=True)
 class Retry:
-    """Repeats what is `retryable`, after the pause of `Retry-After` or a growing one, whichever is longer."""
+    """Retries what is `retryable`. Pauses for `Retry-After` or for a growing time, whichever is longer."""
 
     #: Tries in all.
     attempts_max: int = 5
     #: The pause after the first failure, doubled after each further one.
     pause_seconds: float = 0.25
-    #: Also the bound of `Retry-After`.
+    #: The longest pause, even if `Retry-After` asks for more.
     pause_seconds_max: float = 10.0
     #: Called before each pause, with its seconds.
     on_retry: Callable[[MakerbookError, float], None] | None = None
@@ -177,7 +177,7 @@ ONCE = Retry(attempts_max=1)
 
 
 def again(work: Callable[[], Flow[T]], retry: Retry, random: Callable[[], float]) -> Flow[T]:
-    """Raises the error of the last try, which may have happened if any try may have.
+    """Raises the error of the last try, with `may_have_happened` if any try may have done the work.
 
     `random`: from 0 to 1; spreads the tries of many clients.
     """

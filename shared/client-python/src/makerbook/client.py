@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 class Client:
     """The service, for one maker. Threads may share it.
 
-    A call raises WrongValue, which names the field, before it signs or sends what cannot be meant; and MakerbookError
-    where the service refuses or does not answer.
+    A call raises WrongValue, which names the field, before it signs or sends a value that makes no sense. It raises
+    MakerbookError if the service refuses or does not answer.
     """
 
     def __init__(self, base_url: str, signer: str | Signer, domain: Domain, **options: Unpack[ClientOptions]) -> None:
@@ -49,7 +49,7 @@ class Client:
 
     @classmethod
     def connect(cls, base_url: str, signer: str | Signer, **options: Unpack[ClientOptions]) -> Self:
-        """Takes the domain from `/info`. Where you do not trust the address of the service, name the domain."""
+        """Takes the domain from `/info`. If you do not trust the address of the service, name the domain yourself."""
         driver = SyncDriver(base_url, options.get("timeout_seconds", 10.0), options.get("http_client"))
         try:
             return cls(base_url, signer, driver.run(read_domain(options)), **options)
@@ -57,7 +57,7 @@ class Client:
             driver.close()
 
     def close(self) -> None:
-        """Closes its connections."""
+        """Closes the client's connections."""
         self._driver.close()
 
     def __enter__(self) -> Self:
@@ -95,7 +95,7 @@ class Client:
         return self._flows.sign_order(making=making, taking=taking, expires_at=expires_at, nonce=nonce, salt=salt)
 
     def stream_orders(self, *, last_event_id: str | None = None) -> Iterator[OrderEvent]:
-        """GET …/stream: the list, then each change as it happens; it connects again by itself, and never ends.
+        """GET …/stream: the list, then each change as it happens; reconnects by itself, and never ends.
 
         `last_event_id`: the `id` of the last event that was handled. Without it the stream begins with a snapshot.
         """
@@ -112,11 +112,11 @@ class Client:
         valid_until_ms: Uint256 | None = None,
         duplicate_counts_as_stored: bool = False,
     ) -> list[LimitOrderRecord]:
-        """POST: all of them are stored, or none.
+        """POST: stores all of the orders, or none.
 
-        `valid_until_ms`: orders that the service judges later are not stored. `duplicate_counts_as_stored`: when a
-        try ended without an answer and the next one returns `duplicate`, the orders count as stored by the earlier
-        one. Only right for orders that were never posted before this call, as is so when they are freshly signed.
+        `valid_until_ms`: the service does not store orders that it judges later. `duplicate_counts_as_stored`: if a
+        try got no answer and the next one returns `duplicate`, the orders count as stored by the earlier try. Use it
+        only for orders that were never posted before this call, such as freshly signed ones.
         """
         flow = self._flows.place_orders(
             orders, valid_until_ms=valid_until_ms, duplicate_counts_as_stored=duplicate_counts_as_stored
@@ -131,23 +131,23 @@ class Client:
         taking: str | None = None,
         status: Sequence[Literal["VALIDATING", "ACTIVE", "INACTIVE"]] | None = None,
     ) -> OrderList:
-        """GET: the maker's open orders, oldest first: all, or those that have all of this.
+        """GET: the maker's open orders, oldest first: all, or those that match every argument.
 
-        `order_salt`: the salt that you gave them. There may be several.
+        `order_salt`: the salt that you gave the orders. Several may share it.
         """
         return self._driver.run(self._flows.list_orders(order_salt, making, taking, status))
 
     def read_account(self) -> Account:
-        """GET …/account: what counts for the maker, as of a position.
+        """GET …/account: the maker's state, as of a position.
 
-        Limits, what is left of budgets, open orders, nonce, and the keys, switch and caps that count.
+        Limits, remaining budgets, open orders, nonce, and the keys, switch and caps in force.
         """
         return self._driver.run(self._flows.read_account())
 
     def find_order(self, order_hash: str, *, at: int | str | None = None) -> OrderReport:
         """GET …/{orderHash}.
 
-        What became of an order that was ever accepted, up to now, or up to a block or a position.
+        Tells what became of an order that was ever accepted, up to now, or up to a block or a position.
         """
         return self._driver.run(self._flows.find_order(order_hash, at))
 
@@ -163,15 +163,15 @@ class Client:
     ) -> OrderHistory:
         """GET …/history: what happened to the maker's orders, oldest first.
 
-        `order_salt`: of orders with it alone. `cursor`: the `nextCursor` of the page before.
+        `order_salt`: only orders with this salt. `cursor`: the `nextCursor` of the page before.
         """
         return self._driver.run(self._flows.read_history(happened, order_salt, from_ms, to_ms, limit, cursor))
 
     def cancel_orders(self, orders: Sequence[OrderToCancel] | SaltsToCancel) -> list[Cancellation]:
-        """POST …/cancellations: takes orders from the service; they stay valid on the chain.
+        """POST …/cancellations: takes orders from the service. They stay valid on the chain.
 
-        An order is named by itself, by its record, or by its `orderHash` and its `salt`; `{"salts": […]}` stands for
-        all orders that have one of these salts, open or on their way, and the answer names each.
+        Name an order by itself, by its record, or by its `orderHash` and its `salt`. `{"salts": […]}` names all
+        orders that have one of these salts, open or in flight. The answer names each order.
         """
         return (self._driver.run(self._flows.cancel(orders))).cancellations
 
@@ -182,7 +182,7 @@ class Client:
         *,
         by: Literal["router"] | None = None,
     ) -> AwaitedCancellations:
-        """The same, answered when the orders are out of the router's feed, or seen by routers, or so late."""
+        """The same. Waits until the orders are out of the router's feed, or seen by routers, or the time is over."""
         return self._driver.run(self._flows.cancel(orders, wait_seconds, by))
 
     def replace_orders(
@@ -193,11 +193,11 @@ class Client:
         valid_until_ms: Uint256 | None = None,
         duplicate_counts_as_stored: bool = False,
     ) -> Replacement:
-        """POST …/replacements: cancels orders and places others in their stead, all or nothing.
+        """POST …/replacements: cancels orders and places others instead, all or nothing.
 
-        `remainingMakingAmount` of each that is to go is what is left of it as you know it, which a record has;
-        without it, all. `not_found`: one of them is not open any more. `remaining_changed`: another amount is left,
-        which `problem` names.
+        `remainingMakingAmount` of an order to cancel is the amount that you believe is left. A record has it. Default:
+        all of the order. Raises `not_found` if one of them is no longer open. Raises `remaining_changed` if another
+        amount is left, which `problem` names.
         """
         flow = self._flows.replace_orders(
             gone, orders, valid_until_ms=valid_until_ms, duplicate_counts_as_stored=duplicate_counts_as_stored
@@ -211,17 +211,17 @@ class Client:
         taking: str | None = None,
         until_ms: Uint256 | None = None,
     ) -> CancelledAll:
-        """POST …/cancel-all: takes back all orders, or those that sell `making` or want `taking`.
+        """POST …/cancel-all: cancels all orders, or those that match `making` and `taking`, if given.
 
-        `until_ms`: those that were accepted by then; now, by the service's clock, unless given. A time ahead, by at
-        most a minute, also takes orders whose POST is still on its way.
+        `until_ms`: cancels orders accepted up to this time. Default: now, by the service's clock. A time up to a
+        minute ahead also cancels orders whose POST is still in flight.
         """
         return self._driver.run(self._flows.cancel_all(making, taking, until_ms))
 
     def send_heartbeat(self, cancel_at: Uint256) -> TakenMessage:
-        """POST …/heartbeat: unless another one comes first, all orders are cancelled then.
+        """POST …/heartbeat: cancels all orders at `cancel_at`, unless another heartbeat comes first.
 
-        Unix seconds; 0 turns the switch off.
+        `cancel_at`: Unix seconds. 0 turns the switch off.
         """
         return self._driver.run(self._flows.send_heartbeat(cancel_at))
 
@@ -233,9 +233,10 @@ class Client:
         stream_keys: Sequence[str] | None = None,
         history_keys: Sequence[str] | None = None,
     ) -> TakenMessage:
-        """POST …/cancel-keys: these addresses may cancel for the maker, and no others.
+        """POST …/cancel-keys: lets these addresses cancel for the maker, and no others.
 
-        The others may read for it, and no others: its list and account; its stream; its history and reports of orders.
+        `list_keys` may read its list and account, `stream_keys` its stream, and `history_keys` its history and order
+        reports. No other address may.
         """
         flow = self._flows.name_cancel_keys(
             keys, list_keys=list_keys, stream_keys=stream_keys, history_keys=history_keys
@@ -243,9 +244,9 @@ class Client:
         return self._driver.run(flow)
 
     def set_fill_cap(self, *, token: str, amount: Uint256, window_seconds: Uint256) -> TakenMessage:
-        """POST …/fill-cap: caps what may be filled of a token that the maker sells; 0 of either removes the cap.
+        """POST …/fill-cap: caps how much of a token the maker sells in a window. 0 for either removes the cap.
 
-        Where more is filled within a window, the orders that sell it leave the router's feed until the window has
+        If more is filled within a window, the orders that sell the token leave the router's feed until the window has
         passed, or the cap is set again.
         """
         return self._driver.run(self._flows.set_fill_cap(token, amount, window_seconds))

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 
 class MakerbookError(Exception):
-    """A call that failed. Switch on `code`, one of the service or one of these; `detail` is a sentence for a person.
+    """A call that failed. Switch on `code`, the service's or one of these. `detail` is a sentence for a person.
 
     `unreachable`: no answer came, in time or at all. `unreadable`: what came is no answer of the service.
     """
@@ -24,14 +24,14 @@ class MakerbookError(Exception):
         super().__init__(f"{code}: {detail}")
         self.code = code
         self.detail = detail
-        #: The HTTP status; 0 where no answer came.
+        #: The HTTP status; 0 if no answer came.
         self.status = status
         #: Whether the same call can succeed later.
         self.retryable = retryable
         #: How long to wait before the next try, from `Retry-After`.
         self.retry_after_seconds = retry_after_seconds
-        #: Whether the service may have done its work although the call failed: by this try or, of a POST of orders,
-        #: by an earlier one. Never of a call that stores nothing.
+        #: Whether this try or an earlier one may have done its work, although the call failed. Always False for a call
+        #: that stores nothing.
         self.may_have_happened = code in ("unreachable", "unreadable") or status >= 500
         if may_have_happened is not None:
             self.may_have_happened = may_have_happened
@@ -41,12 +41,12 @@ class MakerbookError(Exception):
 
     @property
     def request_id(self) -> str | None:
-        """By which the service's logs name the request."""
+        """The request's id in the service's logs."""
         return cast("str | None", self._told("requestId"))
 
     @property
     def errors(self) -> Sequence[Mapping[str, str]] | None:
-        """The places of the request that are wrong: `pointer` and `detail`."""
+        """The fields of the request that are wrong: `pointer` and `detail`."""
         return cast("Sequence[Mapping[str, str]] | None", self._told("errors"))
 
     @property
@@ -59,4 +59,4 @@ class MakerbookError(Exception):
 
 
 class NoAnswer(Exception):
-    """Raised by what sends: no whole answer came."""
+    """Raised by a driver: no whole answer came."""

@@ -10,11 +10,11 @@ _EVENT = re.compile(rb"(?:id: ([^\n]*)\n)?event: ([^\n]*)\ndata: ([^\n]*)")
 
 
 class BrokenEvent(Exception):
-    """An event that is none: the connection is not to be trusted."""
+    """An event cannot be read. Do not trust the connection any longer."""
 
 
 class EventReader:
-    """Takes bytes as they come, and gives whole events: their data, `event`, and `id` if they have one."""
+    """Takes bytes as they come, and yields whole events: their data, `event`, and `id` if they have one."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -23,7 +23,7 @@ class EventReader:
         *blocks, self._rest = (self._rest + data).split(b"\n\n")
         for block in blocks:
             match = _EVENT.fullmatch(block)
-            if match is None:  # a comment says that the service is there
+            if match is None:  # a comment only shows that the service is up
                 continue
             event_id: bytes | None = match[1]
             told = parse_json(match[3].decode(errors="replace"))

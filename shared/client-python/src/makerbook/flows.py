@@ -1,4 +1,4 @@
-"""What a maker asks of the service, as flows: `Client` and `AsyncClient` run them."""
+"""The requests of a maker, as flows. `Client` and `AsyncClient` run them."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -50,7 +50,7 @@ class Flows(SigningFlows):
     # Placing
 
     def _place(self, path: str, body: Any, options: Mapping[str, Any], read: Callable[[Response], Any]) -> Flow[Any]:
-        """None where only `duplicate` tells that it was stored."""
+        """Returns None if only `duplicate` tells that the orders were stored."""
         until = options["valid_until_ms"]
         headers = {} if until is None else {"Valid-Until-Ms": str(read_whole("valid_until_ms", until, UNIX_MS))}
         sent = body_of(body)
@@ -61,7 +61,7 @@ class Flows(SigningFlows):
         try:
             return (yield from self.again(once))
         except MakerbookError as error:
-            # Nothing else of an earlier try is known: other refusals are judged before `duplicate`.
+            # Only `duplicate` proves that an earlier try was stored: the service checks the other refusals first.
             if error.code == "duplicate" and error.may_have_happened and options["duplicate_counts_as_stored"]:
                 return None
             raise
@@ -92,7 +92,7 @@ class Flows(SigningFlows):
             cancel = self.sign_cancellations("gone", gone)
             left = read_remaining("gone", cast(Sequence[Mapping[str, Any]], gone))
             for item, of in zip(cancel, left, strict=True):
-                item.pop("expiresAt", None)  # a replacement is of known orders alone
+                item.pop("expiresAt", None)  # a replacement takes only known orders
                 item.update(of)
         answer = yield from self._place(path, {"cancel": cancel, "place": place}, options, read)
         if answer is not None:
@@ -103,9 +103,9 @@ class Flows(SigningFlows):
         return {"cancelled": cancelled, "placed": _validating(orders)}
 
     def _read_cancelled(self, placed: SignedOrder) -> Flow[list[str]]:
-        """The orders that a stored replacement has cancelled, by its maker's history.
+        """Reads from the maker's history which orders a stored replacement has cancelled.
 
-        All facts of a request have its id, and the time at which they were written.
+        All facts of a request have its id and the same time.
         """
         cancelled: list[str] = []
         cursor = None
@@ -122,7 +122,7 @@ class Flows(SigningFlows):
         except MakerbookError as error:
             error.may_have_happened = True
             raise
-        return cancelled  # of an opening that is not kept any more nobody knows what it replaced
+        return cancelled  # the opening is no longer kept, so the replaced orders are unknown
 
     # Cancelling
 
@@ -157,7 +157,7 @@ class Flows(SigningFlows):
     def cancel_all(
         self, making: str | None = None, taking: str | None = None, until_ms: Uint256 | None = None
     ) -> Flow[CancelledAll]:
-        # The zero address would stand for any token.
+        # The zero address would mean any token.
         tokens = {
             name: read_token(name, token)
             for name, token in (("making", making), ("taking", taking))
@@ -195,14 +195,14 @@ class Flows(SigningFlows):
         return self._instruct("fill-cap", "FillCapRequest", **cap, windowSeconds=window)
 
     def _instruct(self, name: str, struct: str, **fields: Any) -> Flow[Any]:
-        """The newest counts."""
+        """Sends a message with the time of its issue: the newest one counts."""
         issued = yield from self.clock.issued_ms()
         return (yield from self._tell(name, struct, {"maker": self.maker, **fields, "issuedAtMs": issued}))
 
     def _tell(self, name: str, struct: str, named: Mapping[str, Any], unnamed: Mapping[str, str] = {}) -> Flow[Any]:
-        """A message about all orders.
+        """Sends a message about all orders.
 
-        A repeat is harmless, so it is tried again as it is. `unnamed` is signed alone.
+        A repeat is harmless, so a retry sends the same message. `unnamed` is signed, but not sent.
         """
         signature = self.sign(struct, {**unnamed, **named})
         path, body = f"{ORDERS}/{name}", body_of({**named, "signature": signature})
@@ -277,7 +277,7 @@ class Flows(SigningFlows):
         text: str = (yield from self.again(lambda: self.send(call))).text
         if re.fullmatch("0x([0-9a-f]{2})+", text):
             return text
-        detail = "the answer is no data, as the service sends it"
+        detail = "the answer is no data: check the URL of the service"
         raise MakerbookError("unreadable", detail, status=200, may_have_happened=False)
 
 

@@ -10,11 +10,11 @@ from .values import CURVE_ORDER, WrongValue, read_address, read_private_key
 
 
 class Signer(Protocol):
-    """Who signs: a key at hand, or your own, such as that of a hardware module."""
+    """Signs for the maker: a local key, or a signer of your own, such as a hardware module."""
 
     @property
     def address(self) -> str:
-        """As 0x and 40 hex digits."""
+        """The signer's address: 0x and 40 hex digits."""
         ...
 
     def sign(self, data: TypedData) -> str:
@@ -23,7 +23,7 @@ class Signer(Protocol):
 
 
 class PrivateKey:
-    """A private key at hand. Nothing shows it."""
+    """A local private key. Nothing shows it."""
 
     def __init__(self, key: str, field: str = "key") -> None:
         self.__key = _PrivateKey(bytes.fromhex(read_private_key(field, key)[2:]))
@@ -37,11 +37,11 @@ class PrivateKey:
         return f"PrivateKey(of {self.address})"
 
     def __reduce__(self) -> str:
-        raise TypeError("a private key is not pickled")
+        raise TypeError("a private key cannot be pickled")
 
 
 def read_signer(signer: str | Signer) -> Signer:
-    """A private key as text, or a Signer. No error shows a key."""
+    """Reads a private key as text, or a Signer. No error shows a key."""
     if isinstance(signer, str):
         return PrivateKey(signer, "signer")
     if callable(getattr(signer, "sign", None)) and isinstance(getattr(signer, "address", None), str):
@@ -51,7 +51,10 @@ def read_signer(signer: str | Signer) -> Signer:
 
 
 def recover_address(digest: bytes, signature: str) -> str | None:
-    """Who has signed the digest: 65 bytes r, s, v, or the 64 bytes of EIP-2098, with low s. None where nobody has."""
+    """Returns the address that signed the digest, or None.
+
+    `signature`: 65 bytes r, s, v, or the 64 bytes of EIP-2098, with low s.
+    """
     try:
         given = bytes.fromhex(signature[2:])
     except ValueError:

@@ -1,4 +1,4 @@
-"""Reads the orders that a program gives. Raises WrongValue where a field cannot be meant."""
+"""Reads the orders that a program gives. Raises WrongValue if a field makes no sense."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -18,7 +18,7 @@ from .values import (
 
 
 def read_draft(maker: str, terms: Mapping[str, Any], salt: int) -> Order:
-    """What a maker decides of an order, and the rest that is filled in."""
+    """Reads the terms that a maker decides, and fills in the rest of the order."""
 
     def amount_of(name: str) -> dict[str, str]:
         given = read_fields(name, terms[name])
@@ -40,7 +40,7 @@ def read_draft(maker: str, terms: Mapping[str, Any], salt: int) -> Order:
 
 
 def read_order(field: str, given: object) -> Order:
-    """A whole order as it is sent. What it says is for the service to judge."""
+    """Reads the form of a whole order to send. The service judges its terms."""
     order = read_fields(field, given)
 
     def uint256(name: str) -> str:
@@ -60,7 +60,7 @@ def read_order(field: str, given: object) -> Order:
 
 
 def read_signed_orders(given: object) -> list[dict[str, Any]]:
-    """The items of a POST."""
+    """Reads the items of a POST."""
     items = []
     for index, one in enumerate(read_list("orders", given)):
         item = read_fields(f"orders[{index}]", one)
@@ -70,7 +70,7 @@ def read_signed_orders(given: object) -> list[dict[str, Any]]:
 
 
 def read_orders_to_cancel(field: str, given: object) -> list[tuple[str, int, int | None]]:
-    """Hash, salt and expiry of each: of a signed order, a record of the list, or as they are given."""
+    """Returns hash, salt and expiry of each: from a signed order, a record of the list, or as given."""
     named = []
     for index, one in enumerate(read_list(field, given)):
         item = read_fields(f"{field}[{index}]", one)
@@ -84,7 +84,7 @@ def read_orders_to_cancel(field: str, given: object) -> list[tuple[str, int, int
 
 
 def read_remaining(field: str, given: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """What is left of each order by its maker, as an item of a replacement has it."""
+    """Reads the amount that the maker believes is left of each order, for a replacement."""
     lefts = [item.get("remainingMakingAmount") for item in given]
     return [
         {}

@@ -1,4 +1,4 @@
-"""Receipts: what the service has stored, where in its log, and its signature over that.
+"""Receipts: the service's signed proof of what it has stored, and where in its log.
 
 See 4.16 of the makers' guide.
 """
@@ -15,7 +15,7 @@ from .values import ZERO_ADDRESS, read_address, read_list
 
 @dataclass(frozen=True)
 class Receipt:
-    """A proof to be kept, with the `receiptSigners` of `/info`."""
+    """A proof. Keep it, with the `receiptSigners` of `/info`."""
 
     #: Hashes of the orders that were placed.
     placed: Sequence[str]
@@ -29,9 +29,9 @@ class Receipt:
 
 
 def verify_receipt(receipt: Receipt, domain: Domain, signers: Sequence[str]) -> bool:
-    """Whether one of these keys has signed the receipt.
+    """Tells whether one of these keys has signed the receipt.
 
-    It needs no service. Raises WrongValue for signers that are none.
+    Asks no service. Raises WrongValue for signers that are no addresses.
     """
     trusted = [
         read_address(f"signers[{index}]", address) for index, address in enumerate(read_list("signers", signers))
@@ -44,7 +44,7 @@ def verify_receipt(receipt: Receipt, domain: Domain, signers: Sequence[str]) -> 
 
 
 def read_receipt(text: str, headers: Mapping[str, str], domain: Domain) -> Receipt | None:
-    """The receipt of an answer: what its body says was stored, and its signature. None where it has none."""
+    """The receipt of an answer: what its body says was stored, and its signature. None if it has none."""
     signature, position = headers.get("x-receipt"), headers.get("x-log-position")
     if signature is None or position is None:
         return None

@@ -1,4 +1,4 @@
-"""Runs flows over httpx: here and now, or on an event loop."""
+"""Runs flows over httpx: blocking, or on an event loop."""
 
 import asyncio
 import time
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class _Requests:
-    """What both drivers know of requests."""
+    """Builds the requests of both drivers, and their errors."""
 
     def __init__(self, base_url: str, timeout_seconds: float) -> None:
         self.base_url = read_service_url("base_url", base_url)
@@ -66,7 +66,7 @@ class SyncDriver:
             self._http.close()
 
     def run(self, flow: Flow[T]) -> T:
-        """What the flow returns."""
+        """Runs a flow, and returns its result."""
         steps = self.iterate(flow)
         try:
             next(steps)
@@ -75,7 +75,7 @@ class SyncDriver:
         raise AssertionError("a flow that emits is iterated")
 
     def iterate(self, flow: Flow[Any]) -> Generator[Any, None, Any]:
-        """What the flow emits."""
+        """Runs a flow, and yields what it emits."""
         opened = _Opened()
         try:
             step = advance(flow)
@@ -140,7 +140,7 @@ class SyncDriver:
 
 
 class _Opened:
-    """The answer that a flow reads on in."""
+    """The open answer that a flow reads."""
 
     response: httpx.Response | None = None
     parts: Iterator[bytes] = iter(())
@@ -168,7 +168,7 @@ class AsyncDriver:
             await self._http.aclose()
 
     async def run(self, flow: Flow[T]) -> T:
-        """What the flow returns."""
+        """Runs a flow, and returns its result."""
         opened = _AsyncOpened()
         try:
             step = advance(flow)
@@ -180,7 +180,7 @@ class AsyncDriver:
             await opened.close()
 
     async def iterate(self, flow: Flow[Any]) -> AsyncIterator[Any]:
-        """What the flow emits."""
+        """Runs a flow, and yields what it emits."""
         opened = _AsyncOpened()
         try:
             step = advance(flow)
@@ -240,7 +240,7 @@ class AsyncDriver:
 
 
 class _AsyncOpened:
-    """The answer that a flow reads on in."""
+    """The open answer that a flow reads."""
 
     response: httpx.Response | None = None
     parts: AsyncIterator[bytes] | None = None

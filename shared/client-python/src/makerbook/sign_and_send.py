@@ -21,25 +21,24 @@ ORDERS = "/v0alpha/limit-orders"
 
 
 class ClientOptions(TypedDict, total=False):
-    """What `Client` and `AsyncClient` can be given beside URL, signer and domain."""
+    """The options of `Client` and `AsyncClient` besides URL, signer and domain."""
 
-    #: The maker, where the signer is not: a contract wallet that accepts its signatures, or one for whom its key
-    #: may cancel or read.
+    #: The maker, if another address signs: for a contract wallet, or by a key that may cancel or read for the maker.
     maker: str
     #: A call that has no whole answer by then counts as `unreachable`. 10 unless given.
     timeout_seconds: float
-    #: Tries again what is `retryable`; left out, every call is tried once.
+    #: Retries what is `retryable`. If left out, every call is tried once.
     retry: Retry
     #: Called with what is about to be signed.
     on_sign: Callable[[TypedData], None]
-    #: With it, every request that stores something asks for a receipt. Verify it by `verify_receipt`, and keep it.
-    #: Where it fails, so does the call, with `receipt_not_kept` and `may_have_happened`.
+    #: With it, every request that stores something asks for a receipt. Verify the receipt by `verify_receipt`, and keep
+    #: it. If the callback fails, the call fails with `receipt_not_kept` and `may_have_happened`.
     on_receipt: Callable[[Receipt], None]
-    #: The clock here, in milliseconds since 1970: requests are signed by the service's.
+    #: The local clock, in milliseconds since 1970. Requests are signed by the service's.
     now_ms: Callable[[], float]
-    #: 32 random bytes.
+    #: Draws 32 random bytes.
     random_salt: Callable[[], bytes]
-    #: Sends the requests: of httpx, with your proxies and certificates. It is left open.
+    #: The httpx client that sends the requests, with your proxies and certificates. `close` leaves it open.
     http_client: Any
 
 
@@ -53,7 +52,7 @@ class SigningFlows:
         self._signer = read_signer(signer)
         self.domain = domain
         named = options.get("maker")
-        # The query names the maker where the signature does not.
+        # The query names the maker if the signature does not.
         self._named = {} if named is None else {"maker": read_address("maker", named)}
         self.maker = self._named.get("maker", self._signer.address.lower())
         self._retry = options.get("retry", ONCE)
@@ -68,12 +67,12 @@ class SigningFlows:
         try:
             yield from self.send(Call("GET", f"{ORDERS}/info"))
         except MakerbookError:
-            # While query is away, ingress tells the time. If it does not, the next call says what is wrong.
+            # While query is down, ingress tells the time. If it does not, the next call says what is wrong.
             with suppress(MakerbookError):
                 yield from self.send(Call("OPTIONS", ORDERS))
 
     def send(self, call: Call) -> Flow[Response]:
-        """Raises MakerbookError for every answer but 200, and where none comes."""
+        """Raises MakerbookError for any status other than 200, and if no answer comes."""
         try:
             response = yield Send(call)
         except NoAnswer as reason:
@@ -82,7 +81,7 @@ class SigningFlows:
         return expect_200(call, response)
 
     def store(self, path: str, body: Any, headers: Mapping[str, str], wait_seconds: int = 0) -> Flow[Response]:
-        """A POST, with a receipt if it is wanted."""
+        """Sends a POST. Asks for a receipt if the client wants receipts."""
         if self._on_receipt is not None:
             wait = headers.get("Prefer")
             headers = {**headers, "Prefer": "receipt" if wait is None else f"{wait}, receipt"}
@@ -94,7 +93,7 @@ class SigningFlows:
                 if receipt is not None:
                     self._on_receipt(receipt)
             except Exception as error:
-                detail = f"it was done, and its receipt could not be kept: {error}"
+                detail = f"the request was done, but its receipt could not be kept: {error}"
                 raise MakerbookError("receipt_not_kept", detail, status=200, may_have_happened=True) from error
         return response
 
@@ -118,8 +117,7 @@ class SigningFlows:
         return {"order": order, "orderHash": "0x" + data.digest.hex(), "signature": self._sign_data(data)}
 
     def sign_cancellations(self, field: str, orders: Sequence[OrderToCancel]) -> list[dict[str, Any]]:
-        # The interface types the salt as uint256. Wallets and libraries know bytes32 alone, which the service takes
-        # too.
+        # The interface types the salt as uint256. Wallets and libraries know only bytes32, which the service takes too.
         salt_type = "uint256" if isinstance(self._signer, PrivateKey) else "bytes32"
         signed = []
         for order_hash, salt, expires_at in read_orders_to_cancel(field, orders):
@@ -142,16 +140,16 @@ class SigningFlows:
     # Reading
 
     def sign_read(self, struct: str, message: Mapping[str, Any]) -> Flow[dict[str, str]]:
-        """The signed part of a query. Each try is a request of its own: a salt is good for one."""
-        # A second back, for instances whose clocks differ.
+        """Signs the query of one try. Each try needs its own salt: the service takes a salt once."""
+        # Go back a second because the clocks of the instances differ.
         issued = (yield from self.clock.now_ms()) // 1000 - 1
         salt = "0x" + self._salt().hex()
         signature = self.sign(struct, {**message, "issuedAt": issued}, salt)
         return {"issuedAt": str(issued), "salt": salt, "signature": signature, **self._named}
 
     def signed(self, send: Callable[[], Flow[Response]]) -> Flow[Response]:
-        """Signs and sends. Once more where it was too early or too late, for the refusal has told the time, or where
-        the network had sent it twice.
+        """Signs and sends. Does so once more if it was too early or too late, because the refusal has told the time,
+        or if the network had sent it twice.
         """
         try:
             return (yield from send())
@@ -169,7 +167,7 @@ class SigningFlows:
 
 
 def read_domain(options: ClientOptions) -> Flow[Domain]:
-    """The domain that `/info` names."""
+    """Asks `/info` for the domain."""
     call = Call("GET", f"{ORDERS}/info")
 
     def once() -> Flow[Domain]:
@@ -182,7 +180,7 @@ def read_domain(options: ClientOptions) -> Flow[Domain]:
             return Domain(info["chainId"], info["serviceName"], info["contracts"]["limitOrderProtocol"])
         except (KeyError, TypeError, ValueError) as wrong:
             raise MakerbookError(
-                "unreadable", "GET /info names no domain", status=200, may_have_happened=False
+                "unreadable", "GET /info names no domain: check the URL", status=200, may_have_happened=False
             ) from wrong
 
     return again(once, options.get("retry", ONCE), random.random)

@@ -1,4 +1,4 @@
-"""The stream of a maker's orders: it connects again by itself, so that no change is left out and none comes twice."""
+"""The stream of a maker's orders. Reconnects by itself: no change is left out, and none comes twice."""
 
 import re
 from functools import partial
@@ -9,14 +9,14 @@ from .events import BrokenEvent, EventReader
 from .sign_and_send import ORDERS, SigningFlows
 from .values import WrongValue
 
-# A clock comes every second.
+# The service sends a `clock` event every second.
 _SILENCE_SECONDS_MAX = 10.0
 _RECONNECT_SECONDS = 0.5
 
 
 def stream_orders(flows: SigningFlows, last_event_id: str | None) -> Flow[None]:
-    """Emits each event. A snapshot comes first, and again where the service does not keep what happened since."""
-    # What a header can hold.
+    """Emits each event. A snapshot comes first, and again if the service no longer keeps the changes since then."""
+    # Take only what a header can hold.
     if last_event_id is not None and not (isinstance(last_event_id, str) and re.fullmatch("[!-~]+", last_event_id)):
         raise WrongValue("last_event_id", "must be the id of an event; leave it out to begin with a snapshot")
     return _follow(flows, last_event_id)

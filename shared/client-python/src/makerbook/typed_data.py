@@ -1,4 +1,4 @@
-"""What is signed: typed data (EIP-712) in the domain of one deployment. See "Signing" in the makers' guide."""
+"""Typed data (EIP-712) to sign, in the domain of one deployment. See "Signing" in the makers' guide."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -62,7 +62,7 @@ class Domain:
     def typed(
         self, struct: str, message: Mapping[str, Any], salt: str | None = None, salt_type: str = "bytes32"
     ) -> "TypedData":
-        """One struct of STRUCTS in this domain. With a salt the domain has it: 32 bytes of hex."""
+        """One struct of STRUCTS in this domain. `salt`: 32 bytes of hex, which the domain then has."""
         domain: dict[str, Any] = {
             "name": f"{self.service_name} Limit Order Protocol",
             "version": "v0",
@@ -80,7 +80,7 @@ class Domain:
 
 @dataclass(frozen=True)
 class TypedData:
-    """What is about to be signed."""
+    """The data to sign."""
 
     types: Mapping[str, Fields]
     primary_type: str
@@ -89,18 +89,18 @@ class TypedData:
 
     @cached_property
     def digest(self) -> bytes:
-        """The 32 bytes that are signed; of an order they are its hash."""
+        """The 32 bytes to sign. For an order they are its hash."""
         separator = _hash_struct("EIP712Domain", self.domain, self.types)
         return keccak256(b"\x19\x01" + separator + _hash_struct(self.primary_type, self.message, self.types))
 
     def as_dict(self) -> dict[str, Any]:
-        """As `eth_signTypedData_v4` takes it."""
+        """The data as `eth_signTypedData_v4` takes it."""
         types = {name: [{"name": field, "type": kind} for kind, field in fields] for name, fields in self.types.items()}
         return {"types": types, "primaryType": self.primary_type, "domain": self.domain, "message": self.message}
 
 
 def keccak256(data: bytes) -> bytes:
-    """32 bytes."""
+    """Returns 32 bytes."""
     return bytes(keccak.new(data=data, digest_bits=256).digest())
 
 
@@ -110,7 +110,7 @@ def _hash_struct(name: str, value: Mapping[str, Any], types: Mapping[str, Fields
 
 
 def _type_text(name: str, types: Mapping[str, Fields]) -> str:
-    """The struct itself, then those that it needs, by name."""
+    """Describes the struct itself, then the structs that it needs, sorted by name."""
     needed: set[str] = set()
     queue = [name]
     while queue:

@@ -1,6 +1,6 @@
-"""Reads what a program gives.
+"""Reads the values that a program gives.
 
-What cannot be meant is refused by the name of its field, before anything is signed or sent.
+A value that makes no sense is refused by the name of its field, before anything is signed or sent.
 """
 
 import re
@@ -20,14 +20,14 @@ _HEX = re.compile("0x[0-9a-fA-F]*")
 
 
 class WrongValue(ValueError):
-    """A value that cannot be meant.
+    """A value that makes no sense.
 
-    The message names the field and what it must be. It shows no text, which may be a key.
+    The message names the field and what it must be. It shows no text because a text may be a key.
     """
 
     def __init__(self, field: str, wrong: str) -> None:
         super().__init__(f"{field} {wrong}")
-        #: As the caller knows it: `making.amount`, `orders[2].salt`, `MAKER_KEY`.
+        #: The field as the caller knows it: `making.amount`, `orders[2].salt`, `MAKER_KEY`.
         self.field = field
 
 
@@ -73,7 +73,7 @@ class Bounds:
     or_zero: bool = False
 
 
-# Times that requests name are from 2020 to 2100: no number is one in seconds and in milliseconds, and no length of
+# Requests name times from 2020 to 2100. So no number is a time both in seconds and in milliseconds, and no length of
 # time is one.
 UNIX_SECONDS = Bounds("Unix seconds", 1_577_836_800, 4_102_444_800)
 UNIX_SECONDS_OR_OFF = Bounds("Unix seconds", 1_577_836_800, 4_102_444_800, or_zero=True)
@@ -81,7 +81,7 @@ UNIX_MS = Bounds("milliseconds since 1970", 1_577_836_800_000, 4_102_444_800_000
 
 
 def read_whole(field: str, value: object, bounds: Bounds) -> int:
-    """Raises WrongValue for anything but a whole number within the bounds; it may be a string of digits too."""
+    """Raises WrongValue for anything but a whole number within the bounds, as an int or a string of digits."""
     read = _whole_of(value)
     if read is not None and (bounds.least <= read <= bounds.most or (bounds.or_zero and read == 0)):
         return read
@@ -90,9 +90,9 @@ def read_whole(field: str, value: object, bounds: Bounds) -> int:
 
 
 def read_expiry(field: str, value: object) -> int:
-    """When an order expires.
+    """Reads when an order expires.
 
-    Any uint256, but what would be Unix seconds if it were not in milliseconds, or no length of time.
+    Takes any uint256 that is neither a time in milliseconds nor a length of time.
     """
     read = read_uint256(field, value)
     is_in_ms = 10**11 <= read < 10**14
@@ -102,26 +102,26 @@ def read_expiry(field: str, value: object) -> int:
 
 
 def read_hex(field: str, value: object, size: int) -> str:
-    """Returns lowercase. Raises WrongValue for anything but 0x and so many bytes."""
+    """Returns lowercase hex. Raises WrongValue for anything but 0x and `size` bytes."""
     if isinstance(value, str) and len(value) == 2 + 2 * size and _HEX.fullmatch(value):
         return value.lower()
     raise _must_be(field, f"0x and {2 * size} hex digits", value)
 
 
 def read_bytes(field: str, value: object) -> str:
-    """Bytes of any length, such as a signature or calldata. Returns them as given."""
+    """Reads bytes of any length, such as a signature or calldata. Returns them as given."""
     if isinstance(value, str) and len(value) % 2 == 0 and _HEX.fullmatch(value):
         return value
     raise _must_be(field, "0x and whole bytes of hex", value)
 
 
 def read_address(field: str, value: object) -> str:
-    """Returns lowercase."""
+    """Returns the address in lowercase."""
     return read_hex(field, value, 20)
 
 
 def read_token(field: str, value: object) -> str:
-    """The address of a token, lowercase. The zero address is refused too."""
+    """Returns the address of a token, in lowercase. Refuses the zero address too."""
     address = read_address(field, value)
     if address != ZERO_ADDRESS:
         return address
@@ -129,21 +129,21 @@ def read_token(field: str, value: object) -> str:
 
 
 def read_private_key(field: str, value: object) -> str:
-    """A private key of secp256k1. The WrongValue that it raises does not show it."""
+    """Reads a private key of secp256k1. The WrongValue that it raises does not show the key."""
     if isinstance(value, str) and re.fullmatch("0x[0-9a-fA-F]{64}", value) and 0 < int(value, 16) < CURVE_ORDER:
         return value
     raise WrongValue(field, "is no private key: 0x and 64 hex digits")
 
 
 def read_bearer_key(field: str, value: object) -> str:
-    """The key of a reader: what an HTTP header can hold. The WrongValue that it raises does not show it."""
+    """Reads the key of a reader, which an HTTP header can hold. The WrongValue that it raises does not show the key."""
     if isinstance(value, str) and re.fullmatch("[!-~]([ -~]*[!-~])?", value):
         return value
     raise WrongValue(field, "is no key of a reader: ASCII, without line breaks and spaces around it")
 
 
 def read_service_url(field: str, value: object) -> str:
-    """Returns the URL without slashes at its end. User, password, query and fragment are refused too."""
+    """Returns the URL without slashes at the end. Refuses user, password, query and fragment."""
     if isinstance(value, str) and re.fullmatch(r"https?://[!-~]+", value) and not re.search(r"[?#\\]", value):
         try:
             url = urlsplit(value)
@@ -155,21 +155,21 @@ def read_service_url(field: str, value: object) -> str:
 
 
 def read_name(field: str, value: object) -> str:
-    """A text that is not empty."""
+    """Reads a text that is not empty."""
     if isinstance(value, str) and value != "":
         return value
     raise _must_be(field, "a text", value)
 
 
 def read_list(field: str, value: object) -> Sequence[Any]:
-    """A list or a tuple."""
+    """Reads a list or a tuple."""
     if isinstance(value, (list, tuple)):
         return value
     raise _must_be(field, "a list", value)
 
 
 def read_fields(field: str, value: object) -> Mapping[str, Any]:
-    """A dict."""
+    """Reads a dict."""
     if isinstance(value, Mapping):
         return value
     raise _must_be(field, "a dict", value)

@@ -1,6 +1,6 @@
-"""Stands in for the package coincurve where a test runs without it.
+"""Replaces the package coincurve in tests without it.
 
-It is for public test keys alone: the time that it takes tells the key.
+Use it only for public test keys: its running time gives the key away.
 """
 
 import hashlib

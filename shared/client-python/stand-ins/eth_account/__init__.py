@@ -1,4 +1,4 @@
-"""Stands in for the package eth-account where a test runs a program without it."""
+"""Replaces the package eth-account in tests without it."""
 
 from types import SimpleNamespace
 

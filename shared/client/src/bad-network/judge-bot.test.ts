@@ -39,7 +39,7 @@ type Step = readonly [lesson: typeof placed, isHeard: boolean];
 const heard = (lesson: typeof placed): Step => [lesson, true];
 const lost = (lesson: typeof placed): Step => [lesson, false];
 
-/** Each step a second after the one before, and the judgement long after. @returns the checks that failed */
+/** Takes each step a second after the one before, and judges long after. @returns the checks that failed */
 function failuresOf(steps: readonly Step[], states: readonly (readonly [Hex, FinalState])[]): string {
   const judge = new BotJudge(0);
   for (const [index, [lesson, isHeard]] of steps.entries()) judge.learn(lesson, 1000 * index, 1000 * index, isHeard);
@@ -134,14 +134,14 @@ describe('a bot', () => {
     expect(judge.unanswered).toEqual({ stored: new Set([B]), ended: new Set([A]) });
   });
 
-  test('is not told by a list of orders that came after it was asked for', () => {
+  test('does not learn from a list about orders that came after the request', () => {
     const judge = new BotJudge(0);
     judge.learn(placed, 100, 200, true);
     judge.learn(list(), 150, 300, true);
     expect(judge.believedOpen).toEqual([A]);
   });
 
-  test('signs each read anew, and goes on', () => {
+  test('fails if it sends a signed read twice or stops', () => {
     const judge = new BotJudge(0);
     for (const salt of ['1', '2', '1']) judge.noteRequest(0, salt);
     const failed = judge.judge(GRACE_MS + 1).flatMap(({ check, passed }) => (passed ? [] : check));

@@ -1,34 +1,34 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { Lesson } from './read-exchange.js';
 
-/** A judgement by name. */
+/** The result of one check of the bot. */
 export interface Verdict {
   readonly check: 'knows_every_order' | 'knows_every_end' | 'signs_reads_anew' | 'goes_on';
   readonly passed: boolean;
-  /** Those of which the bot knows too little. */
+  /** The orders that fail the check. */
   readonly orders: readonly Hex[];
 }
 
-/** What the service says of an order in the end. */
+/** The state of an order in the service at the end of the run. */
 export type FinalState = { readonly isOpen: true } | { readonly isOpen: false; readonly endedAtMs: number };
 
 interface Known {
-  /** `stored`: by a request of the bot, to which it had no answer. Each of them overrules those before it. */
+  /** `stored`: a request of the bot stored it, and got no answer. A later one of LEVELS overrules an earlier one. */
   what: (typeof LEVELS)[number];
   atMs: number;
 }
 
 const LEVELS = ['stored', 'known', 'open', 'ended'] as const;
-/** A bot need not have heard yet what happened since, and need not have sent anything since. */
+/** A bot need not know yet what happened in the last 30 seconds. It may be silent for as long. */
 export const GRACE_MS = 30_000;
 
 /**
- * What a bot can know of its maker's orders, by the answers that have reached it. A bot passes that asks until it was
- * told, and keeps to what it was told. Times are in milliseconds since 1970.
+ * Tracks what a bot can know of its maker's orders from the answers that reached it. A bot passes if it asks until it
+ * has an answer, and acts on it. Times are in milliseconds since 1970.
  */
 export class BotJudge {
   readonly #orders = new Map<Hex, Known>();
-  /** What the service has done without the bot's hearing of it at once. */
+  /** Orders that the service stored or ended in an answer that did not reach the bot. */
   readonly unanswered = { stored: new Set<Hex>(), ended: new Set<Hex>() };
   readonly #salts = new Set<string>();
   #isSaltRepeated = false;
@@ -38,12 +38,12 @@ export class BotJudge {
     this.#lastSentMs = startMs;
   }
 
-  /** These orders are open, whether or not the bot hears of them. */
+  /** Notes that these orders are open. The bot need not hear of them. */
   expect(hashes: readonly Hex[], nowMs: number): void {
     this.#raise('known', hashes, nowMs);
   }
 
-  /** The bot has sent something. @param salt that of a signed GET */
+  /** Notes a request of the bot. @param salt the salt of a signed GET */
   noteRequest(nowMs: number, salt: string | null): void {
     this.#lastSentMs = nowMs;
     if (salt === null) return;
@@ -52,7 +52,7 @@ export class BotJudge {
   }
 
   /**
-   * The service has answered.
+   * Notes an answer of the service.
    * @param askedAtMs when the service was asked: the answer tells nothing of orders that came later
    * @param isHeard whether the answer has reached the bot
    */
@@ -82,10 +82,10 @@ export class BotJudge {
     return this.#of('open');
   }
 
-  /** @param states of the orders that are open, or that the bot takes to be open; undefined where nobody could ask */
+  /** @param states the orders that are open, or that the bot takes to be open; undefined if nobody could ask */
   judge(nowMs: number, states?: ReadonlyMap<Hex, FinalState>): readonly Verdict[] {
     const sinceMs = nowMs - GRACE_MS;
-    // The answer to an order that is unknown here is on its way: those of before were expected.
+    // If an order is unknown here, its answer is in flight: `expect` has noted the older orders.
     const isOld = (hash: Hex) => (this.#orders.get(hash)?.atMs ?? nowMs) < sinceMs;
     const isUntold = (hash: Hex) => this.#orders.get(hash)?.what === 'stored';
     const open =

@@ -19,7 +19,7 @@ const hashOrder = (order: unknown) =>
 const opened: { close(): Promise<void> }[] = [];
 afterEach(() => Promise.all(opened.splice(0).map(({ close }) => close())));
 
-/** A service that keeps orders, with a network before it, and a bot's client behind that. */
+/** Opens a service that keeps orders, a bad network before it, and a bot's client. */
 async function open(seed: number) {
   const orders = new Map<string, LimitOrderRecord>();
   const handle = ({ method, path, body }: AskedRequest): Response => {
@@ -83,7 +83,7 @@ async function open(seed: number) {
 const orNothing = () => undefined;
 
 describe('over a bad network', () => {
-  test.each([2, 3])('one that takes no answer for a refusal fails, seed %i', async (seed) => {
+  test.each([2, 3])('a bot that takes a missing answer for a refusal fails, seed %i', async (seed) => {
     const { client, sign, failures } = await open(seed);
     let last: SignedOrder | undefined;
     for (let round = 0; round < ROUNDS; round += 1) {
@@ -117,7 +117,7 @@ describe('over a bad network', () => {
     expect(one.network.counts).toEqual(two.network.counts);
   });
 
-  test('also where they come before the answers to those before them', async () => {
+  test('the same seed does the same to requests that are sent at once', async () => {
     const asked = async (atOnce: number) => {
       const { client, network } = await open(7);
       for (let call = 0; call < 60; call += atOnce)
@@ -128,7 +128,7 @@ describe('over a bad network', () => {
     expect(await asked(20)).toEqual(await asked(1));
   });
 
-  test('a cancellation may be sent twice as it is, with its salt', async () => {
+  test('a cancellation may be sent twice unchanged, with the same salt', async () => {
     const { failures, network } = await open(1);
     const cancel = () => fetch(`${network.url}${paths.limitOrders}?salt=0x1`, { method: 'DELETE' }).catch(orNothing);
     await cancel();

@@ -5,17 +5,17 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { BotJudge } from './judge-bot.js';
 import { type HashOrder, type Lesson, readEvent, readExchange } from './read-exchange.js';
 
-/** What is done to a request, and how often. The rest goes through. */
+/** The faults and the share of requests that each one hits. The rest goes through. */
 const SHARES = {
-  /** It never reaches the service. */
+  /** The request never reaches the service. */
   request_lost: 0.05,
   /** The service does what was asked, and the bot gets no answer. */
   answer_lost: 0.06,
   /** The connection ends in the middle of the answer. */
   answer_cut: 0.03,
-  /** It comes late: some bots do not wait for it. */
+  /** The answer comes late: some bots do not wait for it. */
   answer_late: 0.04,
-  /** The service gets it twice, and the bot the second answer. */
+  /** The service gets the request twice. The bot gets the second answer. */
   request_repeated: 0.03,
 } as const;
 
@@ -23,16 +23,16 @@ type Fault = keyof typeof SHARES;
 
 const LATE_MS: Bounds = { min: 500, max: 11_000 };
 const STREAM_MS: Bounds = { min: 2_000, max: 20_000 };
-/** How far the times that the service tells are moved, for as many requests. */
+/** Shifts the service's `X-Server-Time` by up to this. Draws a new shift after so many requests. */
 const SKEW_MS_MAX = 2_000;
 const REQUESTS_PER_SKEW = 50;
-/** Of one connection alone, or of a body that is passed on in another form. */
+/** Headers of one connection, or of a body that is passed on in another form. */
 const OWN_HEADERS = ['connection', 'content-encoding', 'content-length', 'host', 'keep-alive', 'transfer-encoding'];
 
 export interface NetworkOptions {
   /** The service, without a slash at the end. */
   readonly baseUrl: string;
-  /** On 127.0.0.1; 0: any that is free. */
+  /** A port on 127.0.0.1. 0 takes any free one. */
   readonly port: number;
   readonly seed: number;
   readonly judge: BotJudge;
@@ -53,7 +53,7 @@ export async function openNetwork(options: NetworkOptions) {
   const { baseUrl, port, seed, judge, hashOrder, fetch, nowMs, lateMs = LATE_MS } = options;
   const random = drawFrom(seed);
   const between = ({ min, max }: Bounds) => min + random() * (max - min);
-  /** By request and by what was done to it. */
+  /** Keyed by request and by what was done to it. */
   const counts: Record<string, number> = {};
   const closing = new AbortController();
   let [requests, skewMs] = [0, 0];
@@ -62,10 +62,10 @@ export async function openNetwork(options: NetworkOptions) {
     const [method = 'GET', url] = [request.method, new URL(`${baseUrl}${request.url}`)];
     if (requests % REQUESTS_PER_SKEW === 0) skewMs = between({ min: -SKEW_MS_MAX, max: SKEW_MS_MAX });
     requests += 1;
-    // All that chance decides about a request is drawn when it comes: others come before its answer.
+    // Draw all random numbers of a request when it comes: other requests come before its answer.
     const drawn = drawFault(random());
     const [lateForMs, streamMs] = [between(lateMs), between(STREAM_MS)];
-    // A stream is cut when its time has come.
+    // Do not cut a stream here: `passStream` does so after a while.
     const fault = url.pathname.endsWith('/stream') && drawn !== 'request_lost' ? undefined : drawn;
     const count = (what: string) => {
       const name = `${method} ${url.pathname.replace(/0x[0-9a-f]{64}$/i, '{orderHash}')}: ${what}`;
@@ -102,7 +102,7 @@ export async function openNetwork(options: NetworkOptions) {
   const server = createServer((request, response) => {
     request.on('error', () => undefined);
     response.on('error', () => undefined);
-    // The service is away, or has ended the connection: so does this one.
+    // The service is down, or has ended the connection: end the bot's connection too.
     pass(request, response).catch(() => request.socket.destroy());
   });
   server.listen(port, '127.0.0.1');
@@ -142,7 +142,7 @@ async function respond(
   return response.writableFinished;
 }
 
-/** Passes events on until the stream ends, the bot goes, or it is time to cut it: in the middle of an event. */
+/** Passes events on until the stream ends, the bot leaves, or the time is over. Then cuts the stream in mid-event. */
 async function passStream(
   body: ReadableStream<Uint8Array>,
   response: ServerResponse,

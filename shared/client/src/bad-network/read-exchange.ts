@@ -13,13 +13,13 @@ export interface Exchange {
   readonly isBehind: boolean;
 }
 
-/** What an answer tells of orders. */
+/** The orders that an answer tells of, by their state. */
 export interface Lesson {
   readonly open: readonly Hex[];
   readonly ended: readonly Hex[];
-  /** Known to the service: it does not say whether they are open. */
+  /** Orders that the service knows. It does not say whether they are open. */
   readonly known: readonly Hex[];
-  /** Whether no order is open but those of `open`. */
+  /** Whether `open` has all open orders. */
   readonly isWhole: boolean;
   /** Whether the service has stored something by this request. */
   readonly isWrite: boolean;
@@ -35,7 +35,7 @@ interface Item {
 
 const nothing: Lesson = { open: [], ended: [], known: [], isWhole: false, isWrite: false };
 const OPEN: readonly (string | undefined)[] = ['VALIDATING', 'ACTIVE', 'INACTIVE'];
-/** The signed part of a query: with any other parameter a list may be a part. */
+/** The parameters of a signed query. With any other one, the list may be filtered. */
 const SIGNED = new Set(['issuedAt', 'salt', 'signature', 'maker']);
 
 const itemsOf = (value: unknown): readonly Item[] => (Array.isArray(value) ? value : []);
@@ -43,8 +43,8 @@ const hashesOf = (value: unknown) => itemsOf(value).flatMap(({ orderHash }) => o
 const fieldsOf = (value: unknown) => (value ?? {}) as Readonly<Record<string, unknown>>;
 
 /**
- * What a bot learns from an answer that reaches it.
- * @param hashOrder the hash of an order of a POST, which does not name it; undefined where it is none
+ * Reads what a bot learns from an answer that reaches it.
+ * @param hashOrder hashes an order of a POST, whose body has no hashes; undefined if it is no order
  */
 export function readExchange({ method, url, body, status, answer, isBehind }: Exchange, hashOrder: HashOrder): Lesson {
   const said = parseJson(answer);
@@ -74,7 +74,7 @@ export function readExchange({ method, url, body, status, answer, isBehind }: Ex
   return { ...nothing, [OPEN.includes(report.status) ? 'open' : 'ended']: [report.orderHash] };
 }
 
-/** What a bot learns from an event of the stream. */
+/** Reads what a bot learns from an event of the stream. */
 export function readEvent(event: string, data: string): Lesson {
   const said = fieldsOf(parseJson(data));
   if (event === 'snapshot') return { ...nothing, open: hashesOf(said['orders']), isWhole: true };
@@ -86,7 +86,7 @@ function readChanges(entries: readonly Item[]): Lesson {
   return { ...nothing, open: ofKind('OPENED'), ended: ofKind('REMOVED') };
 }
 
-/** The orders that a POST places, by itself or in the stead of others. */
+/** The hashes of the orders that a POST places, alone or as a replacement. */
 function readPlaced(body: string, hashOrder: HashOrder): readonly Hex[] {
   const sent = parseJson(body);
   const placements: unknown = Array.isArray(sent) ? sent : fieldsOf(sent)['place'];

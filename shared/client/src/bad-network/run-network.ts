@@ -23,15 +23,15 @@ export interface NetworkRun {
   readonly seconds: number;
   readonly fetch: typeof fetch;
   readonly info: Info;
-  /** The service without the network; by the key of the bot's maker, if there is one. */
+  /** Reaches the service without the network. Signs by the key of the bot's maker, if there is one. */
   readonly client: MakerbookClient;
   readonly hasKey: boolean;
 }
 
 /**
- * Stands between a bot and the service until the time is over, or Ctrl-C; then says what the bot had to notice, and
- * whether it has.
- * @throws BotFailed behind the last verdict, where one is against the bot
+ * Runs the network between a bot and the service until the time is over, or Ctrl-C. Then tells what the bot had to
+ * notice, and whether it did.
+ * @throws BotFailed after the last verdict, if one is against the bot
  */
 export async function* runNetwork({
   client,
@@ -43,11 +43,11 @@ export async function* runNetwork({
   const aheadMs = (await client.serverTimeMs()) - Date.now();
   const nowMs = () => Date.now() + aheadMs;
   const judge = new BotJudge(nowMs());
-  // The bot need not hear of what was there before.
+  // The bot need not hear of orders that were open before.
   if (hasKey) judge.expect(await listOpen(client), nowMs());
   const { url, counts, close } = await openNetwork({ ...network, judge, hashOrder: hashOrderOf(info), nowMs }).catch(
     (error: NodeJS.ErrnoException) => {
-      throw new WrongValue('--port', `must be free, and is not: ${error.code}`);
+      throw new WrongValue('--port', `must be a free port: ${error.code}`);
     },
   );
   try {
@@ -94,7 +94,7 @@ async function readStates(client: MakerbookClient, judge: BotJudge): Promise<Rea
   return states;
 }
 
-/** The open orders, all of them. */
+/** The hashes of all open orders. Retries while the list is behind. */
 async function listOpen(client: MakerbookClient): Promise<readonly Hex[]> {
   const { records } = await retry(async () => {
     const list = await client.listOrders();

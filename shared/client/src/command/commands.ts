@@ -32,12 +32,12 @@ export interface Service {
   readonly hasKey: boolean;
 }
 
-/** What is printed: the lines one after the other, or one. */
+/** Yields the lines to print, or resolves to a single one. */
 type Run = (service: Service) => AsyncIterable<unknown> | Promise<unknown>;
 
 /** One command: it reads its words before anything is sent. */
 export interface Command {
-  /** What it takes, and what it does. */
+  /** The words it takes, and what it does. */
   readonly usage: readonly [words: string, does: string];
   readonly options?: readonly OptionName[];
   /** Whether it takes words that are no options. */
@@ -63,7 +63,7 @@ export const commands: Readonly<Record<string, Command>> = {
   list: {
     usage: [
       'list [--salt SALT] [--making TOKEN] [--taking TOKEN] [--status ACTIVE,INACTIVE]',
-      'prints the open orders, or those that have all of this',
+      'prints the open orders, or those that match all options',
     ],
     options: ['salt', 'making', 'taking', 'status'],
     read({ values }) {
@@ -120,7 +120,7 @@ export const commands: Readonly<Record<string, Command>> = {
   replace: {
     usage: [
       `replace HASH… ${TERMS} [--remaining AMOUNT]`,
-      'cancels orders, or without hashes all with the salt, and places one in their stead, all or nothing, and only if all of them is left, or so much',
+      'cancels orders (without hashes: all with the salt) and places one instead, all or nothing; only if nothing of them is filled, or --remaining is left',
     ],
     options: [...terms, 'remaining'],
     takesMore: true,
@@ -142,7 +142,7 @@ export const commands: Readonly<Record<string, Command>> = {
   cancel: {
     usage: [
       'cancel HASH[:SALT]… | --salt SALT',
-      'cancels orders, or all with a salt, open or on their way; with their salts also by a cancel key',
+      'cancels orders, or all with a salt, open or in flight; a cancel key can do it with their salts',
     ],
     options: ['salt'],
     takesMore: true,
@@ -169,7 +169,10 @@ export const commands: Readonly<Record<string, Command>> = {
     },
   },
   heartbeat: {
-    usage: ['heartbeat 30s | off', 'cancels all orders then, unless another one comes first; `off` ends that'],
+    usage: [
+      'heartbeat 30s | off',
+      'cancels all orders after that time, unless another heartbeat comes first; `off` ends that',
+    ],
     takesMore: true,
     read({ rest: [time, ...more] }) {
       if (time === undefined || more.length > 0) throw new WrongWords('heartbeat takes one length of time, or `off`');
@@ -188,7 +191,7 @@ export const commands: Readonly<Record<string, Command>> = {
     options: ['list', 'stream', 'history'],
     takesMore: true,
     read({ rest, values: { list, stream, history } }) {
-      if (rest.length === 0) throw new WrongWords('which addresses? `none` revokes all');
+      if (rest.length === 0) throw new WrongWords('give addresses, or `none` to revoke all');
       const isNone = rest.length === 1 && rest[0] === 'none';
       const keys = isNone ? [] : readKeys('address', rest);
       const named = {
@@ -203,7 +206,7 @@ export const commands: Readonly<Record<string, Command>> = {
   cap: {
     usage: [
       'cap --making TOKEN:AMOUNT --window 60s',
-      'withholds orders while more is filled in that time; an amount of 0 removes it',
+      'withholds orders if more is filled within that time; an amount of 0 removes the cap',
     ],
     options: ['making', 'window'],
     read(words) {
@@ -239,7 +242,7 @@ export const commands: Readonly<Record<string, Command>> = {
   'bad-network': {
     usage: [
       'bad-network [--seed 1] [--port 8090] [--for 10m]',
-      'passes requests on from that port, and loses, cuts, delays and repeats them; in the end judges the bot behind it',
+      'forwards requests from that port, and loses, cuts, delays and repeats them; at the end judges the bot that sent them',
     ],
     options: ['seed', 'port', 'for'],
     key: 'optional',
@@ -254,12 +257,12 @@ export const commands: Readonly<Record<string, Command>> = {
   },
 };
 
-/** The terms of an order. Nothing is signed that the service must refuse. */
+/** Reads the terms of an order. Signs nothing that the service must refuse. */
 function readTerms(words: Words): (client: MakerbookClient) => Promise<SignedOrder> {
   const { expires = HOUR, nonce = '0', salt } = words.values;
   const [making, taking] = [readAmount('making', words), readAmount('taking', words)];
-  if (making.amount === 0n || taking.amount === 0n) throw new WrongWords('an amount of an order is above zero');
-  if (making.token === taking.token) throw new WrongWords('--making and --taking must be of two tokens');
+  if (making.amount === 0n || taking.amount === 0n) throw new WrongWords('the amounts of an order must be above zero');
+  if (making.token === taking.token) throw new WrongWords('--making and --taking must name two different tokens');
   const expiry = readMoment('--expires', expires, 1);
   const named = salt === undefined ? {} : { salt: readUint256('--salt', salt) };
   const order = { making, taking, nonce: readUint256('--nonce', nonce), ...named };

@@ -4,7 +4,7 @@ import { MakerbookError } from '../errors.js';
 import type { OrderToCancel } from '../take-orders.js';
 import type { NamedOrder } from './read-words.js';
 
-/** Orders with the terms by which their cancellations are signed: from the list, unless it lacks an order for now. */
+/** Finds the salts that cancellations are signed with: in the list, or by hash if the list lacks an order for now. */
 export async function findSalts(client: MakerbookClient, orders: readonly NamedOrder[]) {
   const known: OrderToCancel[] = [];
   const unknown: string[] = [];
@@ -19,7 +19,7 @@ export async function findSalts(client: MakerbookClient, orders: readonly NamedO
   return { known, unknown };
 }
 
-/** Undefined where the service knows no such order of the maker. */
+/** @returns undefined if the service knows no such order of the maker */
 async function findTerms(client: MakerbookClient, orderHash: string): Promise<OrderInHex | undefined> {
   try {
     return (await client.findOrder(orderHash)).order;
@@ -30,8 +30,8 @@ async function findTerms(client: MakerbookClient, orderHash: string): Promise<Or
 }
 
 /**
- * Cancels orders, and tells the status of each: what it tells was done, also where it then fails. An order whose POST
- * is still on its way is in no list. Only a cancellation keeps it from opening, so unknown hashes are cancelled too.
+ * Cancels orders, and yields the status of each. A yielded status holds even if a later call fails. An order whose POST
+ * is still in flight is in no list. Only a cancellation keeps it from opening, so unknown hashes are cancelled too.
  */
 export async function* cancelNamed(client: MakerbookClient, orders: readonly NamedOrder[]): AsyncGenerator<object> {
   const { known, unknown } = await findSalts(client, orders);

@@ -1,7 +1,7 @@
 import { MakerbookError } from '../errors.js';
 import type { SignedOrder } from '../take-orders.js';
 
-/** An order was not placed, or nobody knows whether it was: then it can be looked up and cancelled by its hash. */
+/** An order was not placed, or may have been. Its hash serves to look it up and to cancel it. */
 export class PlacingFailed extends Error {
   override readonly name = 'PlacingFailed';
   readonly orderHash: string;
@@ -14,7 +14,7 @@ export class PlacingFailed extends Error {
   }
 }
 
-/** Names the order where it cannot be placed. @throws PlacingFailed where the service or the network has failed */
+/** Names the order if it cannot be placed. @throws PlacingFailed if the service or the network has failed */
 export function nameInFailure<T>(order: SignedOrder, placing: Promise<T>): Promise<T> {
   return placing.catch((error: unknown) => {
     throw error instanceof MakerbookError ? new PlacingFailed(order, error) : error;

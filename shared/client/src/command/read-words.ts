@@ -5,7 +5,7 @@ import type { FillCap } from '../cancel-all.js';
 const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/;
 
-/** Words of a command that cannot be meant: nothing was sent. The message names no word that may be a key. */
+/** The words of a command are wrong, and nothing was sent. The message shows no word that may be a key. */
 export class WrongWords extends Error {
   override readonly name = 'WrongWords';
 }
@@ -58,7 +58,7 @@ export function splitWords(words: readonly string[]) {
   }
 }
 
-/** A word as an error may show it: a long one can be a key. */
+/** A word for an error message. A long one is hidden: it can be a key. */
 export const shown = (word: string) => (word.length > 20 ? 'a long word' : `\`${word}\``);
 
 /** `TOKEN:AMOUNT`. @throws WrongWords, WrongValue */
@@ -70,7 +70,7 @@ export function readAmount(name: OptionName, { values }: Words) {
   return { token: readToken(`the token of --${name}`, token), amount: readUint256(`the amount of --${name}`, amount) };
 }
 
-/** A length of time in seconds, of so many days at most: a timer takes 24. @throws WrongWords where it is none */
+/** Reads a length of time, in seconds. @param daysMax a timer takes at most 24 days. @throws WrongWords */
 export function readSeconds(name: string, text: string, daysMax = Number.POSITIVE_INFINITY): number {
   const [, count, unit = ''] = /^([1-9][0-9]{0,8})([smhd])$/.exec(text) ?? [];
   if (count === undefined)
@@ -81,8 +81,8 @@ export function readSeconds(name: string, text: string, daysMax = Number.POSITIV
 }
 
 /**
- * A time, or a length of time from now on. @returns the time in milliseconds since 1970, by the clock it is given
- * @throws WrongWords where it is neither
+ * Reads a time, or a length of time from now. @returns the time in milliseconds since 1970, from the time now
+ * @throws WrongWords if it is neither
  */
 export function readMoment(name: string, text: string, direction: 1 | -1): (nowMs: number) => number {
   const timeMs = TIME.test(text) ? Date.parse(text) : Number.NaN;
@@ -95,7 +95,7 @@ export function readMoment(name: string, text: string, direction: 1 | -1): (nowM
   return (nowMs) => nowMs + direction * lengthMs;
 }
 
-/** An order to cancel: its hash, and its salt where it is given. */
+/** An order to cancel: its hash, and its salt if given. */
 export interface NamedOrder {
   readonly orderHash: string;
   readonly salt?: bigint;
@@ -103,16 +103,16 @@ export interface NamedOrder {
 
 /** `HASH` or `HASH:SALT`. @throws WrongWords, WrongValue */
 export function readOrders({ rest }: Words): readonly NamedOrder[] {
-  if (rest.length === 0) throw new WrongWords('which orders? Give their hashes');
+  if (rest.length === 0) throw new WrongWords('no order is named: give the hashes');
   return rest.map((word, index) => {
     const [hash, salt, ...more] = word.split(':');
-    if (more.length > 0) throw new WrongWords('an order is HASH or HASH:SALT');
+    if (more.length > 0) throw new WrongWords('an order must be HASH or HASH:SALT');
     const orderHash = readHex(`hash ${index + 1}`, hash, 32);
     return { orderHash, ...(salt !== undefined && { salt: readUint256(`salt ${index + 1}`, salt) }) };
   });
 }
 
-/** The tokens that are named, of those that an order sells and wants. */
+/** The tokens that --making and --taking name. */
 export function readTokens({ making, taking }: Words['values']) {
   return {
     ...(making !== undefined && { making: readAddress('--making', making) }),
@@ -124,10 +124,10 @@ export function readKeys(name: string, keys: readonly string[] = []) {
   return keys.map((key, index) => readAddress(`${name} ${index + 1}`, key));
 }
 
-/** What is left of the one order that is replaced. */
+/** Reads --remaining: the amount left of the order to replace. */
 export function readLeft({ values: { remaining }, rest }: Words) {
   if (remaining === undefined) return {};
-  if (rest.length > 1) throw new WrongWords('--remaining is of one order');
+  if (rest.length > 1) throw new WrongWords('--remaining needs one order: give one hash');
   return { remainingMakingAmount: readUint256('--remaining', remaining) };
 }
 
@@ -138,12 +138,12 @@ export function readCap(words: Words): FillCap {
   return { token, amount, windowSeconds: window === undefined || window === '0' ? 0 : readSeconds('--window', window) };
 }
 
-/** The salt of the orders that are meant, where no hashes are given. */
+/** The salt that names the orders, if no hashes are given. */
 export function readSalts({ values: { salt }, rest }: Words) {
   return salt === undefined || rest.length > 0 ? undefined : [readUint256('--salt', salt)];
 }
 
-/** Words in capitals, with commas between them. @param must what they have to be */
+/** Reads words in capitals, separated by commas. @param must says what they must be, for the error */
 export function readKinds(must: string, text: string | undefined): string[] | undefined {
   if (text !== undefined && !/^[A-Z]+(,[A-Z]+)*$/.test(text)) throw new WrongWords(`${must}, and not ${shown(text)}`);
   return text?.split(',');

@@ -82,7 +82,7 @@ describe('a command', () => {
     expect([exitCode, complaint.code]).toEqual([1, 'maker_not_whitelisted']);
   });
 
-  test('signs amounts by their value, for an hour by the service’s clock', async () => {
+  test('signs amounts by their value, to expire in an hour by the service’s clock', async () => {
     const { printed } = await run(`sign ${TERMS}`);
     const { order, signature } = JSON.parse(printed[0] ?? '');
     expect([order.making.amount, order.taking.amount]).toEqual(['0xf4240', '0xf4240']);
@@ -106,10 +106,10 @@ describe('a command', () => {
     expect(Number(JSON.parse(printed[0] ?? '').order.expiresAt)).toBe(NOW_MS / 1000 + seconds);
   });
 
-  test('of a cancel key names the maker, and needs no list where salts are given', async () => {
+  test('by a cancel key names the maker, and needs no list if salts are given', async () => {
     const { sent, complaints } = await run(`cancel-all --maker ${BUY}`);
     expect(complaints).toEqual([]);
-    // Its clock goes on by the monotonic one of the process.
+    // `untilMs` comes from a running clock, so its value varies.
     expect(sent[0]?.body).toMatchObject({ maker: BUY, untilMs: expect.any(Number) });
     const cancelled = await run(`cancel ${HASH}:7`);
     expect(cancelled.sent.map(({ path }) => path)).toEqual([paths.cancellations]);
@@ -118,18 +118,18 @@ describe('a command', () => {
     expect(listed.sent.at(-1)?.body).toMatchObject([{ orderHash: HASH, ...record.order }]);
   });
 
-  test('says the version, and all commands', async () => {
+  test('prints the version and all commands', async () => {
     expect(await run('--version')).toMatchObject({ exitCode: 0, printed: ['1.2.3'], asked: [] });
     expect((await run('--help')).printed[0]).toContain('heartbeat 30s | off');
   });
 
-  test('needs no key where nothing is signed', async () => {
+  test('needs no key if nothing is signed', async () => {
     const environment = { MAKER_KEY: undefined };
     expect((await run('info', { environment })).exitCode).toBe(0);
     expect((await run('patch-quote --data 0x12 --min-output 5', { environment })).printed).toEqual(['"0x12"']);
   });
 
-  test('judges a bot, which has sent nothing', async () => {
+  test('judges a bot that has sent nothing', async () => {
     const port = await freePort();
     const { exitCode, printed, complaint } = await run(`bad-network --for 1s --port ${port}`);
     expect(JSON.parse(printed[0] ?? '')).toMatchObject({
@@ -147,12 +147,12 @@ describe('a command', () => {
     expect([exitCode, complaint]).toEqual([0, []]);
   });
 
-  test('needs a port of its own', async () => {
+  test('needs a free port', async () => {
     const taken = createServer().listen(0, '127.0.0.1');
     await once(taken, 'listening');
     const { port } = taken.address() as AddressInfo;
     const { exitCode, complaint } = await run(`bad-network --for 1s --port ${port}`).finally(() => taken.close());
-    expect([exitCode, complaint.detail]).toEqual([2, expect.stringMatching(/^--port must be free/)]);
+    expect([exitCode, complaint.detail]).toEqual([2, expect.stringMatching(/^--port must be a free port/)]);
   });
 });
 
@@ -165,7 +165,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** One line, which names what is wrong, before anything is sent. */
+/** Expects one line that names what is wrong, before anything is sent. */
 async function expectWrongWords(words: string, detail: string | RegExp, environment = {}) {
   const { exitCode, complaint, printed, asked } = await run(words, { environment });
   expect(complaint).toMatchObject({ code: 'wrong_words', detail: expect.stringMatching(detail) });
@@ -191,24 +191,24 @@ describe('wrong words', () => {
       `place --making ${SELL}:1 --taking 0x${'00'.repeat(20)}:1`,
       'the token of --taking must be the address of a token',
     ],
-    [`place --making ${SELL}:1 --taking ${SELL}:1`, 'of two tokens'],
+    [`place --making ${SELL}:1 --taking ${SELL}:1`, 'two different tokens'],
     [`place ${TERMS} --nonce x`, '--nonce must be'],
     [`place ${TERMS} --expires 30`, '--expires must be a length of time with its unit'],
     [`place ${TERMS} --expires 1800000000`, '--expires must be'],
     [`place ${TERMS} --expires 2030-12-31`, '--expires must be'],
     [`place ${TERMS} --expires 0s`, '--expires must be'],
-    ['cancel', 'which orders'],
+    ['cancel', 'no order is named'],
     ['cancel 0x12', 'hash 1 must be 0x and 64 hex digits'],
     [`cancel ${HASH}:`, 'salt 1 must be'],
     [`replace ${HASH}`, '--making must be TOKEN:AMOUNT'],
     [`replace ${HASH} ${TERMS} --remaining x`, '--remaining must be'],
-    [`replace ${HASH} ${HASH} ${TERMS} --remaining 7`, '--remaining is of one order'],
+    [`replace ${HASH} ${HASH} ${TERMS} --remaining 7`, '--remaining needs one order: give one hash'],
     ['order', 'order takes one hash'],
     [`order ${HASH} --at noon`, '--at must be'],
     ['heartbeat', 'heartbeat takes one length of time'],
     ['heartbeat 30', 'with its unit'],
     ['heartbeat 1800000000000', 'with its unit'],
-    ['keys', 'which addresses'],
+    ['keys', 'give addresses'],
     ['keys 0x12', 'address 1 must be'],
     [`cap --making ${SELL}:7`, '--window is missing'],
     [`cap --making ${SELL}:7 --window 60`, '--window must be a length of time'],
@@ -221,7 +221,7 @@ describe('wrong words', () => {
     ['bad-network --for 25d', '--for must be at most 24d'],
   ])('%j is refused, and nothing is sent', expectWrongWords);
 
-  test.each(['127.0.0.1:8080', 'localhost:8080', 'ftp://x', 'http://me:secret@x'])('MAKERBOOK_URL=%s too', (url) =>
+  test.each(['127.0.0.1:8080', 'localhost:8080', 'ftp://x', 'http://me:secret@x'])('the URL %s is refused', (url) =>
     expectWrongWords('list', /^MAKERBOOK_URL must be a URL that begins with http:\/\/ or https:\/\/[^@]*$/, {
       MAKERBOOK_URL: url,
     }),
@@ -258,7 +258,7 @@ describe('wrong words', () => {
 });
 
 describe('a fault is one line of JSON', () => {
-  test('with exit code 1 where the service refuses', async () => {
+  test('with exit code 1 if the service refuses', async () => {
     const handle: Handle = () => refuse('remaining_changed', {}, { index: 0, remainingMakingAmount: '0x7' });
     const { exitCode, complaint } = await run(`place ${TERMS}`, { handle });
     expect(exitCode).toBe(1);
@@ -276,7 +276,7 @@ describe('a fault is one line of JSON', () => {
     });
   });
 
-  test('with exit code 1 where an order that is to be replaced is not known, and nothing is placed', async () => {
+  test('with exit code 1 if the order to replace is unknown, and nothing is placed', async () => {
     const other = `0x${'7e'.repeat(32)}`;
     const handle: Handle = (request) => (request.path.endsWith(other) ? refuse('not_found') : handleAll(request));
     const { exitCode, complaint, sent } = await run(`replace ${other} ${TERMS}`, { handle });
@@ -284,7 +284,7 @@ describe('a fault is one line of JSON', () => {
     expect(sent.every(({ method }) => method === 'GET')).toBe(true);
   });
 
-  test('of no order that is to be cancelled and not listed: it may be on its way, and the service is asked', async () => {
+  test('but an unlisted order to cancel is no fault: it may be on its way, so the cancellation is sent', async () => {
     const other = `0x${'7e'.repeat(32)}`;
     const handle: Handle = (request) => {
       if (request.path.endsWith(other)) return refuse('not_found');
@@ -303,7 +303,7 @@ describe('a fault is one line of JSON', () => {
     expect(asked.map(({ body }) => body)).toMatchObject([[{ orderHash: HASH }], [{ orderHash: other, salt: '0x0' }]]);
   });
 
-  test('behind what was done before: an order that was cancelled is told, and then that the rest was refused', async () => {
+  test('after the results so far: cancelled orders are printed, and then the refusal of the rest', async () => {
     const other = `0x${'7e'.repeat(32)}`;
     const handle: Handle = (request) => {
       const named = request.body as { readonly orderHash: string }[];
@@ -318,7 +318,7 @@ describe('a fault is one line of JSON', () => {
     expect([exitCode, complaint.code]).toEqual([1, 'maker_not_whitelisted']);
   });
 
-  test('with exit code 3 where nobody knows whether it was stored, and 1 where nothing could be', async () => {
+  test('with exit code 3 if something may have been stored, and 1 if nothing can have been', async () => {
     const handle: Handle = () => answer('<html>');
     for (const words of [`place ${TERMS} --salt 8`, `replace ${HASH}:7 ${TERMS} --salt 8`]) {
       const told = { code: 'unreadable', orderHash: expect.stringMatching(/^0x[0-9a-f]{64}$/), salt: '0x8' };
@@ -328,7 +328,7 @@ describe('a fault is one line of JSON', () => {
     expect(await run('list', { handle })).toMatchObject({ exitCode: 1, complaint: { mayHaveHappened: false } });
   });
 
-  test('of nothing where the environment names the domain: it works while nobody answers `info`', async () => {
+  test('but a missing answer to `info` is no fault if the environment names the domain', async () => {
     const { fetch, asked } = fakeService(() => NOW_MS, handleAll);
     const run = (domain: string) =>
       runCommand(['cancel-all'], {
@@ -347,7 +347,7 @@ describe('a fault is one line of JSON', () => {
       expect(await run(wrong)).toBe(2);
   });
 
-  test('with exit code 2 where the URL leads to something else', async () => {
+  test('with exit code 2 if the URL leads to something other than Makerbook', async () => {
     const complaints: string[] = [];
     const exitCode = await runCommand(['list'], {
       environment: { MAKER_KEY: KEY, MAKERBOOK_URL: 'http://x' },
@@ -357,10 +357,10 @@ describe('a fault is one line of JSON', () => {
       fetch: async () => answer({ hello: 'world' }),
     });
     expect([exitCode, complaints.length]).toEqual([2, 1]);
-    expect(complaints[0]).toContain('MAKERBOOK_URL leads to something else than Makerbook');
+    expect(complaints[0]).toContain('the service at MAKERBOOK_URL is not Makerbook');
   });
 
-  test('also where the client itself is wrong', async () => {
+  test('with exit code 3 if the client itself fails', async () => {
     const handle: Handle = () => answer('[null]');
     expect(await run(`cancel ${HASH}`, { handle })).toMatchObject({ exitCode: 3, complaint: { code: 'failed' } });
   });

@@ -16,28 +16,28 @@ const USAGE = `makerbook <command>
 ${Object.values(commands)
   .map(({ usage: [words, does] }) => `  ${words}\n      ${does}`)
   .join('\n')}
-  --maker ADDRESS with any of them: the maker, where MAKER_KEY is a cancel key, or that of a contract wallet
+  --maker ADDRESS with any command: the maker, if MAKER_KEY is a cancel key or the key of a contract wallet
   --version
 
 MAKER_KEY is the maker's private key, MAKERBOOK_URL the service (http://127.0.0.1:8080 if not given). With MAKERBOOK_DOMAIN, such
-as 8217:Makerbook:0x… (chain, name and contract, as info has them), commands work while nobody answers info. Amounts are in the
+as 8217:Makerbook:0x… (chain, name and contract, as info has them), commands work while info gets no answer. Amounts are in the
 token's smallest unit, in digits or 0x-hex. A length of time has its unit (30s, 15m, 12h, 7d); a time is like
 2030-12-31T23:59:59Z. Each line that is printed is JSON. A fault is one line on standard error. Exit codes: 1, it was refused; 2,
 the words are wrong, and nothing was sent; 3, no answer tells whether it was done.`;
 
 const TIMEOUT_MS = 10_000;
 
-/** What runs a command, and what it prints on. */
+/** The environment of a command, and where it prints. */
 export interface Terminal {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly print: (line: string) => void;
   readonly complain: (line: string) => void;
-  /** That of the package. */
+  /** The version of the package. */
   readonly version: string;
   readonly fetch?: typeof fetch;
 }
 
-/** Runs one command of `makerbook`. @returns the exit code: 0, or that of the fault, which is one line of JSON */
+/** Runs one command of `makerbook`. @returns the exit code: 0, or the fault's. A fault prints one line of JSON */
 export async function runCommand(words: readonly string[], terminal: Terminal): Promise<number> {
   const { environment, print, complain, version } = terminal;
   try {
@@ -63,7 +63,7 @@ const inDigits = (_: string, value: unknown) => (typeof value === 'bigint' ? Str
 
 function readCommand(name: string, { values, rest }: Words): Command {
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  const hint = '`makerbook --help` has all commands';
+  const hint = '`makerbook --help` lists all commands';
   if (command === undefined)
     throw new WrongWords(`${name === '' ? 'no command' : `unknown command ${shown(name)}`}: ${hint}`);
   const taken: readonly OptionName[] = [...(command.options ?? []), 'maker'];
@@ -75,7 +75,7 @@ function readCommand(name: string, { values, rest }: Words): Command {
   return command;
 }
 
-/** @returns what asks the service for its domain, and opens a client. @throws WrongValue before anything is sent */
+/** @returns a function that asks for the domain, and opens a client. @throws WrongValue before anything is sent */
 function readConnection(environment: Terminal['environment'], maker: string | undefined, { key: need }: Command) {
   const baseUrl = readServiceUrl('MAKERBOOK_URL', environment['MAKERBOOK_URL'] || 'http://127.0.0.1:8080');
   const key = environment['MAKER_KEY'];
@@ -107,12 +107,12 @@ function parseDomain(text: string): DomainOptions {
 }
 
 function domainOf({ domains, serviceName }: Info): DomainOptions {
-  if (domains?.order === undefined) throw new WrongWords('MAKERBOOK_URL leads to something else than Makerbook');
+  if (domains?.order === undefined) throw new WrongWords('the service at MAKERBOOK_URL is not Makerbook');
   const { chainId, verifyingContract: limitOrderProtocol } = domains.order;
   return { serviceName, chainId, limitOrderProtocol };
 }
 
-/** What a fault says on standard error. */
+/** The fields of a fault, as standard error shows them. */
 function describeFault(error: unknown): object {
   if (error instanceof PlacingFailed) {
     const { cause, orderHash, salt } = error;

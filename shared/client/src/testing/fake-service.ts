@@ -28,10 +28,10 @@ export const answer = (body: unknown, headers: Record<string, string> = {}) =>
   new Response(typeof body === 'string' ? body : JSON.stringify(body), { headers });
 
 /**
- * Stands in for `fetch` and the service behind it. It judges the times of requests as the service does, and says its
- * own with each answer.
+ * Replaces `fetch` and the service behind it. Judges the times of requests as the service does, and tells its own time
+ * with each answer.
  * @param nowMs the clock of the service
- * @param handle answers what is in time
+ * @param handle answers requests that are in time
  */
 export function fakeService(nowMs: () => number, handle: (request: AskedRequest) => Response | Promise<Response>) {
   const asked: AskedRequest[] = [];

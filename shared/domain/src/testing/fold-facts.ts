@@ -13,13 +13,13 @@ export interface Fold {
   nextOffset: bigint;
 }
 
-/** @param hashes what became of hashes before */
+/** @param hashes what is remembered of earlier hashes */
 export function startFold(maker: Maker, hashes: HashMemory = rememberHashes(), clock = startOfLog): Fold {
   const rules: Rules = { routingGraceSeconds: 60, ...hashes };
   return { draft: new MakerDraft(maker, rules), hashes, clock, nextOffset: 0n };
 }
 
-/** Folds facts of the maker and of the partition. What is no matter of the fold of a maker changes nothing here. */
+/** Folds facts of the maker and of the partition. Skips facts that do not concern the fold of a maker. */
 export function foldFacts(fold: Fold, facts: readonly MakerEvent[]): Transition[] {
   return facts.flatMap((fact) => {
     const offset = fold.nextOffset;

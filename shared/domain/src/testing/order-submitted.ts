@@ -1,7 +1,7 @@
 import type { MakerEvent } from '@makerbook/contracts-events';
 import { type Hex, quantity, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 
-/** Terms of an order that the tests of the fold differ in. */
+/** The terms of an order that tests of the fold vary. */
 export interface Terms {
   readonly orderHash: Hex;
   readonly maker: Hex;

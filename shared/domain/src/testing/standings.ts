@@ -8,7 +8,7 @@ export const NOW_MS = 1_700_000_000_000;
 export const addressOf = (number: number): Address => `0x${number.toString(16).padStart(40, '0')}`;
 export const hashOf = (number: number): Hex => `0x${number.toString(16).padStart(64, '0')}`;
 
-/** A maker of whom nothing is known. */
+/** A maker about whom nothing is known. */
 export const newMaker: MakerStanding = {
   orders: { left: undefined, atMs: 0 },
   cancels: { left: undefined, atMs: 0 },
@@ -41,7 +41,7 @@ export function standingOf(
   };
 }
 
-/** An order of its number, of maker 1. */
+/** An order of maker 1, whose hash and salt are its number. */
 export function numbered(number: number, terms: Partial<Order> = {}): Placement['orders'][number] {
   const token = { token: addressOf(0xa), amount: 1n };
   const times = { salt: BigInt(number), nonce: 5n, expiresAt: BigInt(NOW_MS / 1000 + 60) };

@@ -5,7 +5,7 @@ import { quiet } from '../testing/open-test-log.js';
 import { Broker } from './broker.js';
 import { deadlineIn } from './deadline.js';
 
-test('a call is late once it has not been answered for as long as a broker may wait, and each time again', async () => {
+test('a call that stays unanswered is reported as late again and again', async () => {
   const sockets: Socket[] = [];
   const silent = createServer((socket) => sockets.push(socket));
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));

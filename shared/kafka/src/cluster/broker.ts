@@ -13,19 +13,19 @@ export interface Address {
 const CONNECT_TIMEOUT_MS = 3_000;
 /** Every call has its own deadline, so the library's is never reached. */
 const REQUEST_TIMEOUT_MS = 600_000;
-/** Beyond its bound the library would queue requests and send them later, perhaps after their calls have failed. */
+/** Above its bound the library would queue requests and send them later, perhaps after their calls have failed. */
 const IN_FLIGHT_MAX = 1_000_000;
 
-/** Hears of a call that is not answered, each time that so long has passed. */
+/** `tell` is called each time a call has waited another `afterMs` for its answer. */
 export interface LateCalls {
   readonly afterMs: number;
   readonly tell: () => void;
 }
 
 /**
- * One connection to one broker. It opens with the first call, and again after it was lost. A call that fails or
- * outlives its deadline closes the connection and fails all calls on it, so that nothing is sent after its caller got
- * an error.
+ * One connection to one broker. It opens with the first call, and again after a loss. A call that gets no answer by its
+ * deadline, or fails without one, closes the connection and fails all calls on it. So nothing is sent after its caller
+ * got an error.
  */
 export class Broker {
   readonly address: Address;
@@ -42,8 +42,8 @@ export class Broker {
   }
 
   /**
-   * Sends one request and answers with the decoded response. Throws KafkaRefused where the response holds an error
-   * code, else LogUnavailable; its `mayHaveBeenAppended` says whether the request may have reached the broker.
+   * Sends one request and answers with the decoded response. Throws KafkaRefused if the response holds an error code,
+   * else LogUnavailable, whose `mayHaveBeenAppended` says if the request may have reached the broker.
    */
   async call<Request extends unknown[], Response>(
     api: API<Request, Response>,

@@ -8,7 +8,7 @@ import { deadlineIn } from './deadline.js';
 let restore: (() => void) | undefined;
 afterEach(() => restore?.());
 
-test('an answer that comes while it is closed makes no brokers, which nobody would close', async () => {
+test('metadata that comes after the cluster is closed makes no brokers, which nobody would close', async () => {
   const cluster = new Cluster({ brokers: ['127.0.0.1:1'], clientId: 'test', logger: quiet });
   const answer = { topics: [], brokers: [{ nodeId: 7, host: '127.0.0.1', port: 1 }] };
   const ask = () => cluster.metadata([], deadlineIn(60_000));

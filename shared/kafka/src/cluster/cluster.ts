@@ -8,25 +8,25 @@ import { asResponse, NO_ERROR } from './error-codes.js';
 
 const REFRESH_TIMEOUT_MS = 5_000;
 const LOOK_TIMEOUT_MS = 2_000;
-/** An answer that comes so much later than it may is late. */
+/** An answer is late if it takes this much longer than the longest wait. */
 const LATE_MS = 200;
 export const NO_NODE = -1;
 
-/** By partition the node id of its leader, NO_NODE where it has none. */
+/** The node id of each partition's leader, NO_NODE if it has none. */
 type TopicLayout = readonly number[];
 type Metadata = metadataV9.MetadataResponse & { readonly answeredBy: Broker };
 
 /**
- * The brokers of the cluster, which of them leads which partition, and which coordinates what; with connections for one
- * purpose. A broker answers the requests of a connection one after the other, so whatever must not wait for each other
- * (a read of end offsets, an append, a long poll) takes its own Cluster.
+ * Knows the brokers of the cluster, which one leads each partition, and which one coordinates what. Holds connections
+ * for one purpose. A broker answers the requests of a connection one after the other. So calls that must not wait for
+ * each other (a read of end offsets, an append, a long poll) each take their own Cluster.
  */
 export class Cluster {
   readonly #options: ConnectOptions;
   readonly #seeds: readonly (readonly [number, Broker])[];
   readonly #brokers = new Map<number, Broker>();
   readonly #layouts = new Map<string, TopicLayout>();
-  /** Topics whose layout may be another one by now. */
+  /** Topics whose layout may have changed. */
   readonly #outdated = new Set<string>();
   readonly #asked = new Map<string, Promise<TopicLayout>>();
   readonly #coordinators = new Map<string, number>();
@@ -41,7 +41,7 @@ export class Cluster {
     this.#seeds = options.brokers.map((address) => [NO_NODE, new Broker(parseBroker(address), options)]);
   }
 
-  /** Asks one broker after the other for the brokers and these topics. A silent one is asked last next time. */
+  /** Asks one broker after the other for the brokers and these topics. A silent broker is asked last next time. */
   async metadata(topics: readonly string[], deadline: Deadline): Promise<Metadata> {
     let lastError: unknown;
     do {
@@ -67,9 +67,9 @@ export class Cluster {
     throw unavailable(`no broker of ${this.#options.brokers.join(', ')} answered${reason}`, lastError);
   }
 
-  /** Closes the connections of brokers that have left, or come back at another address. */
+  /** Remembers these brokers. Closes the connections of those that have left or moved to another address. */
   #remember(brokers: readonly (Address & { readonly nodeId: number })[]): void {
-    // Nobody would close those of an answer that comes later.
+    // After `close`, nobody would close the connections to newly found brokers.
     if (this.#isClosed) return;
     for (const [id, known] of this.#brokers) {
       const { host, port } = known.address;
@@ -86,9 +86,9 @@ export class Cluster {
   }
 
   /**
-   * Asks the other brokers about one that answers late. Once one of them says that it has left the cluster, its
-   * connection is closed: its partitions have other leaders, and no call waits for its deadline. New connections carry
-   * the question, so that nothing else delays it.
+   * Asks the other brokers about one that answers late. If it has left the cluster, closes its connection, so that no
+   * call waits for its deadline: its partitions have other leaders. Asks on new connections, so that nothing delays the
+   * question.
    */
   async #lookFor(late: Broker): Promise<void> {
     if (this.#isLooking) return;
@@ -103,7 +103,7 @@ export class Cluster {
     this.#isLooking = false;
   }
 
-  /** The layout that was read last; does not ask. */
+  /** The layout that was read last. Sends no request. */
   knownLayout(topic: string): TopicLayout | undefined {
     return this.#layouts.get(topic);
   }
@@ -134,7 +134,7 @@ export class Cluster {
     return leaders;
   }
 
-  /** The next `layoutOf` asks the cluster. */
+  /** Makes the next `layoutOf` ask the cluster. */
   forgetLayout(topic: string): void {
     this.#outdated.add(topic);
   }
@@ -154,7 +154,7 @@ export class Cluster {
     return found;
   }
 
-  /** One that has just answered. */
+  /** A broker that has just answered. */
   async anyBroker(deadline: Deadline): Promise<Broker> {
     return (await this.metadata([], deadline)).answeredBy;
   }

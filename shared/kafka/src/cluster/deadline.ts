@@ -1,7 +1,7 @@
 import { pause } from '@makerbook/contracts-primitives';
 
 export const RETRY_PAUSE_MS = 50;
-/** An attempt has at least so long where its deadline allows it. */
+/** The least time for an attempt, if its deadline allows it. */
 export const ATTEMPT_MS_MIN = 500;
 
 /** A point in time by which something has to be answered, by the monotonic clock. */
@@ -35,7 +35,7 @@ export function within<T>(deadline: Deadline, promise: Promise<T>, late: () => E
   });
 }
 
-/** Tries again after a pause while the attempt fails in a way that `isWorthIt`, and the deadline allows it. */
+/** Repeats a failed attempt after a pause, as long as its error `isWorthIt` and the deadline allows it. */
 export async function retryUntil<T>(
   deadline: Deadline,
   attempt: () => Promise<T>,

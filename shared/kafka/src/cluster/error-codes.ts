@@ -3,8 +3,8 @@ import { type ProtocolError, protocolErrors, protocolErrorsCodesById, type Respo
 export const NO_ERROR = 0;
 
 /**
- * Errors that leave open whether a batch was stored. A leader that steps down while it waits for its replicas says the
- * same as one that never was the leader.
+ * Errors that leave open whether a batch was stored. A leader that steps down while it waits for its replicas answers
+ * the same as a broker that never was the leader.
  */
 export const outcomeUnknown: readonly string[] = [
   'NOT_LEADER_OR_FOLLOWER',
@@ -37,7 +37,7 @@ export class KafkaRefused extends Error {
   }
 }
 
-/** Where several partitions are refused, one is the cause and the others were not attempted. */
+/** If several partitions are refused, one is the cause and the others were not attempted. */
 export function refusalOf(error: ResponseError): KafkaRefused {
   const errors: readonly ProtocolError[] = error.errors;
   const cause = errors.find((one) => one['apiId'] !== 'OPERATION_NOT_ATTEMPTED') ?? errors[0];
@@ -45,7 +45,7 @@ export function refusalOf(error: ResponseError): KafkaRefused {
   return new KafkaRefused(`${error.message} ${details}`.trim(), String(cause?.['apiId']), error['response']);
 }
 
-/** Answers with the response that a broker refused a part of, for callers that judge each part: use it in `catch`. */
+/** Takes the response out of a refusal, for callers that judge each part of it. Use it in `catch`. */
 export function asResponse<R>(error: unknown): R {
   if (error instanceof KafkaRefused && error.response !== undefined) return error.response as R;
   throw error;
@@ -55,13 +55,13 @@ export function isRefused(error: unknown, ...reasons: readonly string[]): boolea
   return error instanceof KafkaRefused && reasons.includes(error.reason);
 }
 
-/** Whether the same request may succeed later: no answer came, or a leader or coordinator has moved or is not ready. */
+/** True if the same request may succeed later: no answer came, or a leader or coordinator has moved or is not ready. */
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof KafkaRefused)) return true;
   return outcomeUnknown.includes(error.reason) || protocolErrors[error.reason]?.canRetry === true;
 }
 
-/** Throws KafkaRefused unless the code is that of success. */
+/** Throws KafkaRefused unless the code means success. */
 export function assertAccepted(what: string, code: number): void {
   if (code !== NO_ERROR) throw new KafkaRefused(what, nameOfCode(code));
 }

@@ -14,12 +14,12 @@ import { readCluster } from './read-cluster.js';
 
 const BROKERS = 3;
 const PARTITIONS = 6;
-/** Between two appends to a partition, so that brokers have a core left to elect leaders with. */
+/** The pause between two appends to a partition. It leaves the brokers a core to elect leaders with. */
 const PAUSE_MS = 5;
 /** A machine with much other work may take long to elect leaders. */
 const GOES_ON_MS_MAX = 400_000;
 const FROZEN_MS = 20_000;
-/** Far more than the session of a broker at its controller and one request among brokers. */
+/** Far more than a broker's session at its controller plus one request among brokers. */
 const SILENCE_MS_MAX = 15_000;
 const SESSION = { 'broker.session.timeout.ms': '3000', 'broker.heartbeat.interval.ms': '500' };
 const folder = mkdtempSync(join(tmpdir(), 'makerbook-kafka-'));
@@ -56,7 +56,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Appends to all partitions, half of it in transactions over two, and remembers what became of each value. */
+/** Appends to all partitions, half of the time in transactions over two. Remembers the outcome of each value. */
 function keepAppending(appender: Appender, topic: string) {
   const stored: string[] = [];
   const refused: string[] = [];
@@ -83,7 +83,7 @@ function keepAppending(appender: Appender, topic: string) {
     stored,
     refused,
     unknown,
-    /** Until every partition takes records again. */
+    /** Waits until every partition takes records again. */
     goesOn: () => {
       const from = stored.length;
       const written = () => new Set(stored.slice(from).map((value) => value.split(':')[0]));
@@ -96,7 +96,7 @@ function keepAppending(appender: Appender, topic: string) {
   };
 }
 
-/** Publishes to each partition of the topic, as its one owner; the result ends that. */
+/** Publishes to each partition of the topic, as its only owner. Call the result to stop. */
 function keepPublishing(services: Log, topic: string): () => Promise<void> {
   let isRunning = true;
   const running = Promise.all(
@@ -148,7 +148,7 @@ async function lackOne(topic: string): Promise<boolean> {
   return partitions.length === PARTITIONS && partitions.every(({ replicas, inSync }) => replicas === 3 && inSync === 2);
 }
 
-test('a broker of three is killed, comes back elsewhere, and another one hangs: nothing is lost, and no partition is silent for long', async () => {
+test('nothing is lost and no partition is silent for long if one of three brokers dies and another hangs', async () => {
   const topic = `test-${clusterId.replaceAll(/[^a-zA-Z0-9]/g, '')}`;
   await until(
     'all brokers are there',
@@ -184,7 +184,7 @@ test('a broker of three is killed, comes back elsewhere, and another one hangs: 
   await start(3, ports[4] ?? 0);
   await writing.goesOn();
 
-  // Services have the same time limits.
+  // Connect with the time limits that services have.
   const brokers = nodes.slice(1).map((node) => node.brokers);
   const services = connectLog({ brokers, clientId: 'test', logger: quiet });
   const published = `${topic}-published`;
@@ -197,7 +197,7 @@ test('a broker of three is killed, comes back elsewhere, and another one hangs: 
   await nodes[2]?.freeze();
   await pause(FROZEN_MS);
   const longest = (await Promise.all(silences.map(({ end }) => end()))).flat();
-  // No record is stored before the session ends: that shows how slow the machine is.
+  // No partition stores a record before the session ends, so the shortest silence shows how slow the machine is.
   expect(Math.max(...longest)).toBeLessThan(Math.max(SILENCE_MS_MAX, 2 * Math.min(...longest)));
   nodes[2]?.kill('SIGCONT');
   await stopPublishing();

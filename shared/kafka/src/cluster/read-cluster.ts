@@ -10,7 +10,7 @@ const TIMEOUT_MS = 5_000;
 /** A broker, and the disks that it keeps logs on. */
 export interface BrokerState {
   readonly address: Address;
-  /** Sizes in bytes; -1 where the broker cannot tell. A string: why it tells nothing. */
+  /** Sizes in bytes, -1 if the broker cannot tell. A string says why the broker tells nothing. */
   readonly disks: readonly { readonly folder: string; readonly usable: bigint; readonly total: bigint }[] | string;
 }
 
@@ -23,8 +23,8 @@ export interface PartitionState {
 }
 
 /**
- * Asks for the partitions of these topics, and each broker that is there for its disks. A topic that is missing has no
- * partitions. Throws LogUnavailable where no broker answers in five seconds.
+ * Asks for the partitions of these topics, and asks each live broker for its disks. A missing topic has no partitions.
+ * Throws LogUnavailable if no broker answers in five seconds.
  */
 export async function readCluster(
   options: ConnectOptions,

@@ -24,12 +24,12 @@ let kafka: KafkaPart;
 let log: Log;
 let appender: Appender;
 let topic: string;
-/** A topic of which two batches are spoilt while the broker is gone. */
+/** A topic with two batches that are spoilt while the broker is down. */
 let unreadable: string;
 let spoilt: readonly Buffer[];
 const passed: object[] = [];
 
-/** The record batches of a segment file, as parts of the same memory. */
+/** The record batches of a segment file. They share its memory. */
 function batchesOf(segment: Buffer): Buffer[] {
   const batches: Buffer[] = [];
   for (let at = 0; at < segment.length; at += batches.at(-1)?.length ?? 0) {
@@ -69,7 +69,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Appends side by side: all fail in time. */
+/** Appends in parallel, and expects all calls to fail in time. */
 async function expectFailures(mayHaveBeenAppended: boolean, ...calls: readonly LogRecord[][]): Promise<void> {
   const from = performance.now();
   const failures = await Promise.all(calls.map((records) => appender.append(records).catch((error: unknown) => error)));
@@ -90,24 +90,24 @@ async function untilAppended(name: string): Promise<string> {
   return `${name} ${tries}`;
 }
 
-test('a broker that hangs: calls fail in time with an open outcome, and the next ones go on', async () => {
+test('calls to a broker that hangs fail in time with an open outcome, and later calls go on', async () => {
   await kafka.freeze();
   await expectFailures(true, [recordOf(topic, 0, 'h1')], [recordOf(topic, 0, 'h2')]);
   await expect(log.endOffsets(topic, { timeoutMs: 300 })).rejects.toBeInstanceOf(LogUnavailable);
-  // No broker tells where the leader is: this one never leaves.
+  // No broker tells where the leader is, so this record is never sent.
   await expect(appender.append([recordOf(topic, 0, 'never sent')])).rejects.toMatchObject({
     name: 'LogUnavailable',
     mayHaveBeenAppended: false,
   });
   kafka.kill('SIGCONT');
-  // The broker itself may need some time to come to its senses.
+  // The broker itself may need some time to recover.
   const value = await untilAppended('after the hang');
   const [seen = []] = await readAll(log, topic);
   expect(seen.filter((one) => one === value)).toHaveLength(1);
   expect(seen).not.toContain('never sent');
 });
 
-test('a broker that is gone: calls fail in time, are not stored later, and appending goes on when it is back', async () => {
+test('calls to a stopped broker fail in time, are not stored later, and go on when it is back', async () => {
   await kafka.stop();
   const refused = [0, 1].map((partition) => recordOf(topic, partition, 'refused'));
   await expectFailures(false, refused.slice(0, 1), refused);
@@ -119,7 +119,7 @@ test('a broker that is gone: calls fail in time, are not stored later, and appen
   expect(seen.at(-1)).toBe(value);
 });
 
-test('a batch that cannot be decoded is parked as a whole, and every reader goes on behind it', async () => {
+test('a batch that cannot be decoded is parked as a whole, and every reader goes on after it', async () => {
   const parkedTopic = await makeTopic(log, 1);
   passed.length = 0;
   expect((await readRecords(log, unreadable)).map(({ key }) => key)).toEqual(['a', 'b', 'e', 'g']);

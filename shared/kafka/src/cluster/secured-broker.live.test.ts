@@ -62,14 +62,14 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** A token that is not signed, as brokers take it for tests. */
+/** An unsigned token, which brokers accept in tests. */
 function unsecuredToken(): string {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
   const now = Math.floor(Date.now() / 1_000);
   return `${part({ alg: 'none' })}.${part({ sub: 'maker', iat: now, exp: now + 3_600 })}.`;
 }
 
-/** As a service connects: from its settings. */
+/** Connects as a service does, from its settings. */
 function connect(environment: Record<string, string>) {
   const given = {
     KAFKA_BROKERS: secured,
@@ -86,7 +86,7 @@ function connect(environment: Record<string, string>) {
 }
 
 test.each(['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER'])(
-  'records are written, in a transaction too, and read over TLS with %s',
+  'records are written, also in a transaction, and read over TLS with %s',
   async (mechanism) => {
     const log = connect({ KAFKA_SASL_MECHANISM: mechanism });
     try {
@@ -101,7 +101,7 @@ test.each(['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER'])(
   },
 );
 
-/** What is wrong, by which settings, and what the error says of it. */
+/** The fault, the settings that cause it, and a pattern for the error. */
 const refused: readonly (readonly [string, Record<string, string>, RegExp])[] = [
   ['a wrong password', { KAFKA_SASL_PASSWORD_FILE: inFolder('wrong') }, /authentication failed/i],
   ['a broker of another authority', { KAFKA_TLS_CA_FILE: inFolder('stranger-ca.pem') }, /certificate/],
@@ -110,7 +110,7 @@ const refused: readonly (readonly [string, Record<string, string>, RegExp])[] = 
 ];
 
 test(`with ${refused.map(([what]) => what).join(', ')} nothing is answered, and the reason is in the error`, async () => {
-  // Side by side: each is tried again until its time is over.
+  // Run these in parallel: each is retried until its time is over.
   const errors = await Promise.all(
     refused.map(async ([what, environment]) => {
       const log = connect({ KAFKA_SASL_MECHANISM: 'SCRAM-SHA-512', ...environment });
@@ -124,7 +124,7 @@ test(`with ${refused.map(([what]) => what).join(', ')} nothing is answered, and 
   );
 });
 
-test('after a renewal of the authority and of both certificates the same log goes on, and has what was acknowledged', async () => {
+test('a log goes on after the authority and both certificates are renewed, and keeps its records', async () => {
   const own = { CA: 'own-ca.pem', CERT: 'own.pem', KEY: 'own.key' };
   const give = (ca: string, name: string) => {
     writeFileSync(inFolder(own.CA), ca);

@@ -7,7 +7,7 @@ import { FatalError, PoisonRecord, RetryableError } from '../failures.js';
 import type { BatchContext, ConsumeOptions, PartitionBatch, PartitionConsumer, StoredRecord } from '../log.js';
 import { asRead, makeTopic, openTestLog, quiet, readAll, readRecords, recordOf } from '../testing/open-test-log.js';
 
-/** A store as the projector has one: a batch is taken only at its position, which moves with it in one step. */
+/** A store like the projector's. It takes a batch only at its position, and moves the position in the same step. */
 function openStore(topic: string, partitions: number) {
   const positions = new Array<bigint>(partitions).fill(0n);
   const values: string[][] = Array.from({ length: partitions }, () => []);
@@ -17,7 +17,7 @@ function openStore(topic: string, partitions: number) {
     values[partition]?.push(...records.map(({ value }) => String(value)));
     return true;
   };
-  /** Options that have it handle the topic. */
+  /** Options that let the store handle the topic. */
   const handle = {
     topic,
     positionOf: async (partition: number) => positions[partition] ?? 0n,
@@ -74,7 +74,7 @@ describe('consuming partitions', () => {
     await first.stop();
     expect(store.values[0]).toHaveLength(10);
 
-    // Behind where it was (a store restored from a backup): the rest is handed over again.
+    // The store falls back (restored from a backup): the rest is handed over again.
     store.positions[0] = 4n;
     store.values[0] = [];
     const second = consume(store.handle);
@@ -82,7 +82,7 @@ describe('consuming partitions', () => {
     await second.stop();
     expect(store.values[0]).toEqual(['4', '5', '6', '7', '8', '9']);
 
-    // Ahead of it: nothing below the position is handed over.
+    // The store is ahead: nothing below its position is handed over.
     await appender.append([recordOf(topic, 0, '10'), recordOf(topic, 0, '11')]);
     store.positions[0] = 11n;
     store.values[0] = [];
@@ -109,7 +109,7 @@ describe('consuming partitions', () => {
     ]);
   });
 
-  test('what comes while a batch is handled is read meanwhile, and handed over as one', async () => {
+  test('records that come while a batch is handled are read meanwhile, and handed over as one batch', async () => {
     const topic = await makeTopic(log, 1);
     const appender = log.createAppender();
     const batches: string[][] = [];
@@ -131,7 +131,7 @@ describe('consuming partitions', () => {
     expect(batches).toEqual([['a'], ['b', 'c']]);
   });
 
-  test('positions move behind control records although no record follows', async () => {
+  test('positions move past control records even if no record follows', async () => {
     const topic = await makeTopic(log, 2);
     const store = openStore(topic, 2);
     consume(store.handle);
@@ -142,7 +142,7 @@ describe('consuming partitions', () => {
     expect(store.values).toEqual([['a'], ['b']]);
   });
 
-  test('positions are committed under the name of a group that nobody is a member of', async () => {
+  test('positions are committed under a group that has no members', async () => {
     const topic = await makeTopic(log, 2);
     const appender = log.createAppender();
     consume({ ...openStore(topic, 2).handle, groupId: topic });
@@ -156,7 +156,7 @@ describe('consuming partitions', () => {
     try {
       for (const committed of ['1,0', '2,0']) {
         await appender.append([recordOf(topic, 0, committed)]);
-        // The first ones who ask make the topic of the groups, which has to be loaded.
+        // The first requests make Kafka create the topic of the groups, which it then has to load.
         await until('the positions are committed', async () => (await readCommitted().catch(String)) === committed);
       }
     } finally {
@@ -172,13 +172,13 @@ describe('consuming partitions', () => {
     const consumer = consume({
       ...store.handle,
       handleBatch: async (batch) => {
-        if (batch.partition === 0 && broken) throw new RetryableError('the store is away');
+        if (batch.partition === 0 && broken) throw new RetryableError('the store is down');
         store.commit(batch);
       },
     });
     for (let n = 0; n < 10; n += 1) await appender.append([recordOf(topic, n % 2, `${n}`)]);
     await until('the other partition is done', () => store.values[1]?.length === 5);
-    await until('the retry is seen in health', () => consumer.health().retrying.get(0) === 'the store is away');
+    await until('the retry is seen in health', () => consumer.health().retrying.get(0) === 'the store is down');
     expect(store.values[0]).toEqual([]);
     broken = false;
     await caughtUp(topic, store);
@@ -189,7 +189,7 @@ describe('consuming partitions', () => {
     expect(consumer.health().retrying.size).toBe(0);
   });
 
-  test('a partition of which the store does not give the position waits alone, and health says so', async () => {
+  test('a partition whose position the store does not tell yet waits alone, and health says so', async () => {
     const topic = await makeTopic(log, 2);
     await log.createAppender().append([recordOf(topic, 0, 'a'), recordOf(topic, 1, 'b')]);
     const store = openStore(topic, 2);
@@ -203,7 +203,7 @@ describe('consuming partitions', () => {
     expect(consumer.health().retrying.size).toBe(0);
   });
 
-  test('poison is parked with where it came from, before the position moves on, and the partition goes on', async () => {
+  test('poison is parked with its origin before the position moves on, and the partition goes on', async () => {
     const topic = await makeTopic(log, 1);
     const parkedTopic = await makeTopic(log, 2);
     const store = openStore(topic, 1);
@@ -240,7 +240,7 @@ describe('consuming partitions', () => {
     ]);
   });
 
-  test('a fatal failure, and an unexpected one that does not go away, stop the loop and are reported once', async () => {
+  test('a fatal failure, or an unexpected one that persists, stops the loop and is reported once', async () => {
     for (const [failure, message] of [
       [new FatalError('the invariant is broken'), 'the invariant is broken'],
       [new TypeError('a bug'), 'failed 6 times: a bug'],
@@ -265,16 +265,16 @@ describe('consuming partitions', () => {
     }
   });
 
-  test('a store whose position the log never had is fatal, with that as the reason', async () => {
+  test('a store position that the log never had is fatal, with that reason', async () => {
     const topic = await makeTopic(log, 1);
     consume({ topic, positionOf: async () => 5n, handleBatch: async () => undefined });
     await until('it has stopped', () => fatals.length > 0);
     expect(fatals[0]?.message).toContain(`the store's position is offset 5 of ${topic}/0`);
   });
 
-  test('a store that is away does not hold up the end', async () => {
+  test('a store that is down does not delay revoking and stopping', async () => {
     const topic = await makeTopic(log, 2);
-    const positionOf = () => Promise.reject(new RetryableError('the store is away'));
+    const positionOf = () => Promise.reject(new RetryableError('the store is down'));
     const consumer = consume({ topic, positionOf, handleBatch: async () => undefined }, [0, 1]);
     await until('it waits for the store', () => consumer.health().retrying.size === 2);
     await consumer.revoke(0, false);
@@ -301,7 +301,7 @@ describe('consuming partitions', () => {
     const writer = (async () => {
       for (; writing; written += 1) await appender.append([recordOf(topic, written % 4, `${written}`)]);
     })();
-    // It is awaited below; until then a failure of it must not end the run.
+    // The writer is awaited below. Until then its failure must not end the run.
     writer.catch(() => undefined);
     const [first, second] = [consume(handle, [0, 1, 2, 3]), consume(handle, [])];
     for (let round = 0; round < 6; round += 1) {
@@ -323,7 +323,7 @@ describe('consuming partitions', () => {
     await until('the lag is gone', () => [...first.lag().values()].every((lag) => lag === 0n));
   });
 
-  test('a handler that outlives its revocation is told that the partition is lost, and ends before it is begun anew', async () => {
+  test('a handler that outlives a revocation is told so, and ends before the partition is begun again', async () => {
     const topic = await makeTopic(log, 1);
     await log.createAppender().append([recordOf(topic, 0, 'k')]);
     const release = Promise.withResolvers<void>();

@@ -21,11 +21,11 @@ export interface ConsumerParts {
 }
 
 /**
- * The consumer loop. The caller says which partitions this process owns; the handler's store holds the position of
- * each. Records are handed over exactly from there, without gaps, and each partition by itself.
+ * The consumer loop. The caller says which partitions this process owns. The handler's store holds the position of
+ * each. The loop hands over the records from exactly there, without gaps, each partition independently.
  *
- * It never stays alive doing nothing: it renews lost connections for ever, and whatever it cannot repair ends in
- * `onFatal`.
+ * It never stays alive doing nothing: it renews lost connections for ever, and calls `onFatal` for whatever it cannot
+ * repair.
  */
 export class ConsumerLoop<T> implements PartitionConsumer {
   readonly #options: ConsumeOptions<T>;
@@ -33,7 +33,7 @@ export class ConsumerLoop<T> implements PartitionConsumer {
   readonly #fetcher: Fetcher;
   readonly #committing: NodeJS.Timeout;
   readonly #owned = new Map<number, OwnedPartition<T>>();
-  /** By partition: settles when the last assignment has started, or the last revocation has ended. */
+  /** Keyed by partition. Settles when the last assignment has started or the last revocation has ended. */
   readonly #underWay = new Map<number, Promise<unknown>>();
   #state: ConsumerHealth['state'] = 'running';
 
@@ -112,13 +112,13 @@ export class ConsumerLoop<T> implements PartitionConsumer {
     await this.#fetcher.close();
   };
 
-  /** A value of each partition owned, where there is one. */
+  /** Picks a value of each owned partition, if it has one. Keyed by partition. */
   #mapOwned<V>(pick: (owned: OwnedPartition<T>) => V | undefined): ReadonlyMap<number, V> {
     const picked = Array.from(this.#owned.values(), (owned) => [owned.partition, pick(owned)] as const);
     return new Map(picked.flatMap(([partition, value]) => (value === undefined ? [] : [[partition, value]])));
   }
 
-  /** @param ended a handler that outlived its revocation has to end before the partition is started again */
+  /** @param ended the start waits for it, because a handler may outlive its revocation */
   async #begin(owned: OwnedPartition<T>, ended: Promise<unknown> | undefined): Promise<void> {
     await ended;
     await owned.seek();
@@ -126,7 +126,7 @@ export class ConsumerLoop<T> implements PartitionConsumer {
     this.#fetcher.start(owned.partition, owned.position);
   }
 
-  /** Commits the positions under the name of the group, for tools that show its lag. Nothing ever reads them here. */
+  /** Commits the positions under the group's name, for tools that show its lag. Nothing here ever reads them. */
   async #commit(): Promise<void> {
     const { groupId, topic } = this.#options;
     const { offsets, logger } = this.#parts;
@@ -138,7 +138,7 @@ export class ConsumerLoop<T> implements PartitionConsumer {
     try {
       const coordinator = await offsets.coordinatorOf('GROUP', groupId, deadline);
       const topics = [{ name: topic, partitions }];
-      // A group without members has no generation, and knows no member's id.
+      // A group without members has no generation and no member ids.
       await coordinator.call(offsetCommitV8.api, deadline, groupId, -1, '', null, topics);
     } catch (error) {
       offsets.forgetCoordinator(groupId);

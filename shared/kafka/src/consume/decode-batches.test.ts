@@ -33,12 +33,12 @@ describe('what a reader takes from a fetched partition', () => {
       8n,
     ],
     ['of control', marker({ baseOffset: 5n, producerId: 1n, commit: true }), 5n, [], 6n],
-  ])('records %s are left out, and the position moves behind them', (_what, bytes, from, offsets, end) => {
+  ])('records %s are left out, and the position moves past them', (_what, bytes, from, offsets, end) => {
     const { records, nextOffset } = decode([bytes], from);
     expect([records.map(({ offset }) => offset), nextOffset]).toEqual([offsets, end]);
   });
 
-  test('an aborted transaction is left out, and the same producer is heard again after it', () => {
+  test('an aborted transaction is left out, and later records of its producer are read again', () => {
     const batches = [
       batch({ baseOffset: 0n, values: ['aborted'], producerId: 1n, attributes: TRANSACTIONAL }),
       batch({ baseOffset: 1n, values: ['plain'] }),
@@ -52,7 +52,7 @@ describe('what a reader takes from a fetched partition', () => {
     expect(nextOffset).toBe(6n);
   });
 
-  test('two transactions that abort across each other are both left out, in whatever order the broker names them', () => {
+  test('two overlapping aborted transactions are both left out, in whatever order the broker names them', () => {
     const batches = [
       batch({ baseOffset: 0n, values: ['a'], producerId: 1n, attributes: TRANSACTIONAL }),
       batch({ baseOffset: 1n, values: ['b'], producerId: 2n, attributes: TRANSACTIONAL }),
@@ -86,7 +86,7 @@ describe('a batch that cannot be decoded', () => {
     ['a wrong CRC', flip(Buffer.from(long), long.length - 1), 'the CRC is wrong'],
     ['broken records', batch({ baseOffset: 1n, values: ['a'], raw: Buffer.from([2, 0, 9, 9]) }), 'Out of bounds'],
     ['an old format', flip(Buffer.from(long), 16), 'messages of format'],
-  ])('for %s ends what is read before it, and is returned itself where it comes first', (_, broken, reason) => {
+  ])('because of %s ends the records before it, and is returned itself if it comes first', (_, broken, reason) => {
     expect(decode([good(0n), broken, good(4n)], 0n)).toMatchObject({ nextOffset: 1n, records: [{ offset: 0n }] });
     const { records, nextOffset } = decode([broken, good(4n)], 1n);
     expect(nextOffset).toBe(4n);
@@ -96,11 +96,11 @@ describe('a batch that cannot be decoded', () => {
     expect(decode([good(4n)], nextOffset).records).toHaveLength(1);
   });
 
-  test('as the last of a response ends where its header tells, and one that starts before the position is left behind', () => {
+  test('as the last of a response ends where its header says, or at the next offset if that is broken too', () => {
     const broken = flip(Buffer.from(long), long.length - 1);
     expect(decode([broken], 1n).nextOffset).toBe(4n);
     expect(decode([broken], 3n).nextOffset).toBe(4n);
-    // The header may be broken as well: the position moves nevertheless, and never beyond the log's end.
+    // The header may be broken too. The position still moves, and never beyond the log's end.
     const lying = Buffer.from(broken);
     lying.writeInt32BE(1_000_000, 23);
     expect(decode([lying], 1n).nextOffset).toBe(2n);
@@ -108,7 +108,7 @@ describe('a batch that cannot be decoded', () => {
     expect(decode([lying], 1n).nextOffset).toBe(2n);
   });
 
-  test('of an aborted transaction is passed over like any other of it', () => {
+  test('of an aborted transaction is skipped like its other batches', () => {
     const aborted = batch({ baseOffset: 0n, values: ['a'], producerId: 1n, attributes: TRANSACTIONAL | 5 });
     const end = marker({ baseOffset: 1n, producerId: 1n, commit: false });
     expect(decode([aborted, end], 0n, [{ producerId: 1n, firstOffset: 0n }])).toEqual({ records: [], nextOffset: 2n });
@@ -126,12 +126,12 @@ interface BatchOf {
   readonly producerId?: bigint;
   readonly attributes?: number;
   readonly lastOffsetDelta?: number;
-  /** In place of what is encoded of the records. */
+  /** Bytes to use instead of the encoded records. */
   readonly raw?: Buffer;
   readonly records?: readonly LogRecord[];
 }
 
-/** A batch as it is sent, with other fields in its header. */
+/** An encoded batch with changed fields in its header. */
 function batch({ baseOffset, values = [], producerId = -1n, attributes = 0, lastOffsetDelta, raw, ...given }: BatchOf) {
   const { records = values.map((value, n) => ({ ...recordOf('topic', 0, 'key', value), timestampMs: TIME_MS + n })) } =
     given;

@@ -9,7 +9,7 @@ const CRC_COVERS_FROM = 21;
 const TRANSACTIONAL = 0x10;
 const CONTROL = 0x20;
 
-/** A record; or a batch that cannot be decoded, as the value of one record with `parked-next-offset`. */
+/** A record. A batch that cannot be decoded becomes the value of one record with the header `parked-next-offset`. */
 export interface FetchedRecord extends StoredRecord {
   /** Why the batch cannot be decoded: an unknown codec, a wrong CRC, broken records. */
   readonly unreadable?: string;
@@ -21,10 +21,9 @@ export interface Decoded {
 }
 
 /**
- * The committed records from `fromOffset` on, and the offset after the last whole batch: behind control records,
- * aborted records and what compaction has removed, so that a reader's position never waits before a gap. A batch that
- * cannot be decoded ends what is returned; as the first one it is returned itself, alone. Values share memory with the
- * response.
+ * Decodes the committed records from `fromOffset` on. `nextOffset` follows the last whole batch, so a reader's position
+ * also moves past control records, aborted records and what compaction has removed. Decoding stops before a batch that
+ * cannot be decoded. If that batch is the first one, it is returned alone. Values share memory with the response.
  */
 export function decodeBatches(
   topic: string,
@@ -77,7 +76,7 @@ function assertIntact(batch: Buffer): void {
   if (crc32c(batch.subarray(CRC_COVERS_FROM)) !== batch.readUInt32BE(17)) throw new Error('the CRC is wrong');
 }
 
-/** Goes on behind the batch: where its own end cannot be trusted, at the next batch, else one offset further. */
+/** Continues at the next batch, else after this batch's own end, else one offset further: headers may be broken too. */
 function describeUnreadable(
   batch: Buffer,
   place: TopicPartition,

@@ -10,7 +10,7 @@ import { Fetcher } from './fetch-partitions.js';
 let restore: (() => void) | undefined;
 afterEach(() => restore?.());
 
-test('partitions that have a leader are read beside one that has none', async () => {
+test('partitions with a leader are read even if another has none', async () => {
   const fetches = new Map<number, number>();
   const partitions = [1, 2, -1].map((leaderId, partitionIndex) => ({ partitionIndex, leaderId }));
   const brokers = [1, 2].map((nodeId) => ({ nodeId, host: '127.0.0.1', port: nodeId }));

@@ -27,12 +27,12 @@ export interface FetcherOptions {
   readonly pollMsMax: number;
   /** Bound on the records of one range. */
   readonly recordsMax?: number;
-  /** Between two polls of a broker. */
+  /** Pause between two polls of a broker. */
   readonly pauseMs?: () => number;
   readonly logger: Logger;
   /** Handles one range; the partition's next one waits for it. A rejection stops everything through `onFatal`. */
   readonly handle: (partition: number, range: RecordRange) => Promise<void>;
-  /** The offset is not in the log (any more): answers with the one to go on from, or throws. */
+  /** Called for an offset that the log does not hold. Answers with the offset to continue from, or throws. */
   readonly onOutOfRange: (partition: number, offset: bigint) => Promise<bigint>;
   readonly onFatal: (error: Error) => void;
 }
@@ -41,19 +41,19 @@ interface Reading {
   readonly partition: number;
   handFrom: bigint;
   fetchFrom: bigint;
-  /** Fetched and not handed over yet: the records between the two offsets. */
+  /** Records fetched but not handed over yet, between the two offsets. */
   ahead: readonly FetchedRecord[];
-  /** Fetched since `ahead` was last empty. */
+  /** Bytes fetched since `ahead` was last empty. */
   aheadBytes: number;
   handling: Promise<void> | undefined;
   highWatermark: bigint | undefined;
-  /** A batch here could not be decoded: it is fetched a second time before it is given up. */
+  /** The offset of a batch that could not be decoded. It is fetched once more before it is given up. */
   suspectAt: bigint | undefined;
 }
 
 /**
- * Reads partitions from their leaders, with one poll of each broker in flight. Each partition is handled by itself: one
- * whose handler waits holds up no other. While a range of a partition is handled, the next one is fetched.
+ * Reads partitions from their leaders, with one poll of each broker in flight. Partitions are handled independently: a
+ * handler that waits holds up no other. While one range of a partition is handled, the next one is fetched.
  */
 export class Fetcher {
   readonly #options: FetcherOptions;
@@ -71,7 +71,7 @@ export class Fetcher {
     const nothing = { ahead: [], aheadBytes: 0, handling: undefined, highWatermark: undefined, suspectAt: undefined };
     this.#readings.set(partition, { partition, handFrom: from, fetchFrom: from, ...nothing });
     this.#lastPollAtMs = performance.now();
-    // Those that are started together share the first poll.
+    // Partitions that start together share the first poll.
     queueMicrotask(() => this.#poll());
   }
 
@@ -86,12 +86,12 @@ export class Fetcher {
     return this.#readings.get(partition)?.highWatermark;
   }
 
-  /** When a broker last gave a partition that was asked for, or a partition was started. */
+  /** When a broker last answered for a partition, or a partition was started. */
   lastPollAtMs(): number {
     return this.#lastPollAtMs;
   }
 
-  /** When a poll last began: the one before it had ended. Now, where all handlers are behind and nothing is polled. */
+  /** When the last poll began, so the one before had ended. Now, if all handlers are behind and nothing is polled. */
   lastTurnAtMs(): number {
     const isFull = [...this.#readings.values()].every(({ aheadBytes }) => aheadBytes >= AHEAD_BYTES);
     return isFull ? performance.now() : this.#lastTurnAtMs;
@@ -104,7 +104,7 @@ export class Fetcher {
     await Promise.all([...handled, ...this.#polls.values()]);
   }
 
-  /** Polls each leader of a partition that is ready for more, unless a poll of it is in flight. */
+  /** Polls each leader of a partition that is ready for more, unless a poll of that leader is in flight. */
   #poll(): void {
     const { cluster, topic, pollMsMax } = this.#options;
     if (this.#closing.signal.aborted) return;
@@ -143,20 +143,20 @@ export class Fetcher {
       if (!(error instanceof LogUnavailable || error instanceof KafkaRefused)) return this.fail(error as Error);
       if (this.#closing.signal.aborted) return;
       logger.warn({ topic, leader, error: error.message }, 'polling a broker failed');
-      // A broker that is gone cannot report that its partitions have other leaders now: ask the cluster. Those of other
-      // brokers are read meanwhile.
+      // A broker that is down cannot report that its partitions have new leaders: ask the cluster. The partitions of
+      // other brokers are read meanwhile.
       cluster.forgetLayout(topic);
       await pause(RETRY_PAUSE_MS, this.#closing.signal);
       await cluster.layoutOf(topic, deadlineIn(ANSWER_MS_MAX)).catch(() => undefined);
     }
   }
 
-  /** Takes what was fetched of one partition. */
+  /** Takes the answer for one partition. */
   async #accept(ready: readonly Reading[], fetched: FetchedPartition): Promise<void> {
     const { topic, headerEncoding, logger, onOutOfRange } = this.#options;
     const { partition, errorCode, highWatermark, bytes } = fetched;
     const reading = this.#readings.get(partition);
-    // It may have been stopped meanwhile, and perhaps started again.
+    // The partition may have been stopped meanwhile, and perhaps started again.
     if (reading === undefined || !ready.includes(reading)) return;
     const { fetchFrom } = reading;
     if (nameOfCode(errorCode) === 'OFFSET_OUT_OF_RANGE') {
@@ -165,7 +165,7 @@ export class Fetcher {
       assertAccepted(`fetching ${topic}/${partition}`, errorCode);
       reading.highWatermark = highWatermark;
       if (bytes.length === 0) return;
-      // A response is filled in the order of the request: the others are asked for first in the next one.
+      // Brokers fill a response in the order of the request: let the next request ask for the other partitions first.
       this.#readings.delete(partition);
       this.#readings.set(partition, reading);
       const { records, nextOffset } = decodeBatches(topic, fetched, fetchFrom, headerEncoding);
@@ -174,7 +174,7 @@ export class Fetcher {
       }
       const unreadable = records[0]?.unreadable;
       if (unreadable !== undefined && reading.suspectAt !== fetchFrom) {
-        logger.warn({ topic, partition, fetchFrom, unreadable }, 'fetching a batch again that cannot be decoded');
+        logger.warn({ topic, partition, fetchFrom, unreadable }, 'a batch cannot be decoded: fetching it again');
         reading.suspectAt = fetchFrom;
         return;
       }
@@ -208,7 +208,7 @@ export class Fetcher {
     }
   }
 
-  /** Reads nothing any more. */
+  /** Stops reading for good. */
   fail(error: Error): void {
     if (this.#closing.signal.aborted) return;
     this.#closing.abort();

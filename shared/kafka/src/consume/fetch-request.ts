@@ -3,7 +3,7 @@ import type { Broker } from '../cluster/broker.js';
 import type { Deadline } from '../cluster/deadline.js';
 import { assertAccepted } from '../cluster/error-codes.js';
 
-/** What a fetch found in one partition. */
+/** The result of a fetch for one partition. */
 export interface FetchedPartition {
   readonly partition: number;
   readonly errorCode: number;
@@ -22,7 +22,7 @@ const PARTITION_BYTES_MAX = 1024 * 1024;
 const RESPONSE_BYTES_MAX = 10 * 1024 * 1024;
 const { READ_COMMITTED } = FetchIsolationLevels;
 
-/** The library decodes a response at once, and fails as a whole where one record batch in it cannot be decoded. */
+/** Replaces the library's decoder, which fails for the whole response if one record batch cannot be decoded. */
 const { key, version } = fetchV12.api;
 const fetchApi = createAPI<Parameters<typeof fetchV12.createRequest>, ReturnType<typeof readResponse>>(
   key,
@@ -32,9 +32,9 @@ const fetchApi = createAPI<Parameters<typeof fetchV12.createRequest>, ReturnType
 );
 
 /**
- * Fetches what is committed from one broker; the record batches stay undecoded.
- * @param waitMs how long the broker may wait where there is nothing new
- * @param partitionMaxBytes of each partition; a larger first batch comes whole
+ * Fetches committed records from one broker, as record batches that are not decoded yet.
+ * @param waitMs how long the broker may wait if there is nothing new
+ * @param partitionMaxBytes bound for each partition; a larger first batch comes whole
  */
 export async function fetchOnce(
   broker: Broker,
@@ -55,7 +55,7 @@ export async function fetchOnce(
   return answer.partitions;
 }
 
-/** Throttle time, error code, session id, topics; by partition its offsets, what was aborted, and record batches. */
+/** Reads throttle time, error code, session id, topics; per partition offsets, aborted transactions and batches. */
 function readResponse(reader: Reader) {
   const partitions: FetchedPartition[] = [];
   reader.readInt32();

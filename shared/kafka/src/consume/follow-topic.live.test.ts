@@ -8,14 +8,14 @@ const log = openTestLog();
 afterAll(() => log.close());
 
 describe('following a topic', () => {
-  test('an empty topic is caught up with at once, and can be left at once', async () => {
+  test('an empty topic is caught up with at once, and following it stops at once', async () => {
     const topic = await makeTopic(log, 8);
     const following = log.followTopic({ topic, from: 'beginning', onRecords: () => undefined });
     await following.caughtUp;
     expect(following.positions()).toEqual(new Array(8).fill(0n));
     const from = performance.now();
     await following.stop();
-    // Whatever it asks for at that moment has ten seconds.
+    // A request in flight at that moment could take ten seconds.
     expect(performance.now() - from).toBeLessThan(9_500);
   });
 
@@ -40,7 +40,7 @@ describe('following a topic', () => {
     await following.stop();
   });
 
-  test('with a pause it fetches what has come meanwhile at once, and never pauses before it has caught up', async () => {
+  test('with a pause, records that come meanwhile are fetched together', async () => {
     const topic = await makeTopic(log, 1);
     const appender = log.createAppender({ lingerMs: 0 });
     const handled: number[] = [];
@@ -90,7 +90,7 @@ describe('following a topic', () => {
     await following.stop();
   });
 
-  test('it begins at the end, or at given offsets, and hands over nothing from before', async () => {
+  test('begins at the end or at given offsets, and hands over nothing older', async () => {
     const topic = await makeTopic(log, 2);
     const appender = log.createAppender();
     for (let n = 0; n < 10; n += 1) await appender.append([recordOf(topic, n % 2, `${n}`)]);
@@ -108,7 +108,7 @@ describe('following a topic', () => {
     await Promise.all([atEnd.stop(), atGiven.stop()]);
   });
 
-  test('where records are deleted it goes on from the first that is stored; where none may be missing, that is fatal', async () => {
+  test('skips deleted records, and fails if none may be missing', async () => {
     const topic = await makeTopic(log, 2);
     const appender = log.createAppender();
     for (let n = 0; n < 10; n += 1) await appender.append([recordOf(topic, n % 2, `${n}`)]);
@@ -134,15 +134,15 @@ describe('following a topic', () => {
     const missing = follow([4n, 2n], true);
     await until('it has failed', () => missing.fatal.length > 0);
     expect(missing.fatal).toEqual([expect.any(FatalError)]);
-    expect(missing.fatal[0]?.message).toBe(`${topic}/1 is stored from offset 3 on, and 2 is wanted`);
+    expect(missing.fatal[0]?.message).toBe(`${topic}/1 is stored from offset 3 on, but offset 2 is wanted`);
     expect(missing.seen).not.toContain('7');
     const beyond = follow([5n, 6n], true);
     await until('it has failed too', () => beyond.fatal.length > 0);
-    expect(beyond.fatal[0]?.message).toBe(`${topic}/1 has lost its end, and 6 is wanted`);
+    expect(beyond.fatal[0]?.message).toBe(`${topic}/1 has lost its end, but offset 6 is wanted`);
     for (const { following } of [lenient, stored, missing, beyond]) await following.stop();
   });
 
-  test('a handler that throws ends it, with the reason', async () => {
+  test('ends with the error of a handler that throws', async () => {
     const topic = await makeTopic(log, 1);
     await log.createAppender().append([recordOf(topic, 0, 'k')]);
     const fatal = await new Promise<Error>((onFatal) => {

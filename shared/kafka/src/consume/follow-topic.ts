@@ -7,7 +7,7 @@ import { Fetcher, type RecordRange } from './fetch-partitions.js';
 
 const ASK_TIMEOUT_MS = 5_000;
 const RETRY_PAUSE_MS = 200;
-/** Below the age at which a reader's news is too old for the take-over of a chain-watcher. */
+/** Must stay below the age at which news is too old for a chain-watcher to take over. */
 export const POLL_MS_MAX = 1_500;
 
 /** Reads every partition of a topic, from its beginning, its end or given offsets, for this process alone. */
@@ -76,7 +76,7 @@ export class TopicFollower implements Following {
     const { topic, onRecords, onPosition } = this.#options;
     const readable = records.filter(({ offset, unreadable: reason }) => {
       if (reason === undefined) return true;
-      this.#logger.error({ topic, partition, offset, nextOffset, reason }, 'an unreadable batch was passed over');
+      this.#logger.error({ topic, partition, offset, nextOffset, reason }, 'an unreadable batch was skipped');
       return false;
     });
     if (readable.length > 0) await onRecords(partition, readable);
@@ -85,13 +85,13 @@ export class TopicFollower implements Following {
     this.#checkCaughtUp();
   }
 
-  /** The offset to go on from where one is wanted that the log does not hold (any more). Throws FatalError. */
+  /** The first stored offset, used if the log does not hold the wanted one. Throws FatalError if `isGapless`. */
   async #nextStored(partition: number, wanted: bigint): Promise<bigint> {
     const { topic, isGapless } = this.#options;
     const first = (await readOffsets(this.#cluster, topic, EARLIEST, ASK_TIMEOUT_MS))[partition] ?? 0n;
     if (isGapless) {
       const what = first > wanted ? `is stored from offset ${first} on` : 'has lost its end';
-      throw new FatalError(`${topic}/${partition} ${what}, and ${wanted} is wanted`);
+      throw new FatalError(`${topic}/${partition} ${what}, but offset ${wanted} is wanted`);
     }
     this.#logger.warn({ topic, partition, offset: wanted, first }, 'an offset is not stored: skipping to the first');
     return first;

@@ -5,7 +5,7 @@ import type { ConsumeOptions, StoredRecord } from '../log.js';
 import { quiet } from '../testing/open-test-log.js';
 import { OwnedPartition } from './own-partition.js';
 
-/** A partition whose store fails at first, and that is confirmed as `confirmed` says. */
+/** A partition whose store fails at first. */
 function ownPartition(confirmed?: () => Promise<void>) {
   const asked: bigint[] = [];
   const options: Partial<ConsumeOptions<StoredRecord>> = {
@@ -21,7 +21,7 @@ function ownPartition(confirmed?: () => Promise<void>) {
   return { asked, owned: new OwnedPartition(0, options as ConsumeOptions<StoredRecord>, parts) };
 }
 
-test('what failed is not tried again before the partition is confirmed: it may be the work of another process', async () => {
+test('a failure is not retried before the partition is confirmed: another process may have taken it', async () => {
   const { promise: confirmed, resolve: confirm } = Promise.withResolvers<void>();
   const { asked, owned } = ownPartition(() => confirmed);
   const sought = owned.seek();
@@ -33,7 +33,7 @@ test('what failed is not tried again before the partition is confirmed: it may b
   expect({ asked, position: owned.position }).toEqual({ asked: [7n, 7n], position: 7n });
 });
 
-test('a revocation ends the wait', async () => {
+test('a revocation ends the wait for the confirmation', async () => {
   const { asked, owned } = ownPartition(() => new Promise(() => undefined));
   const sought = owned.seek();
   await until('it has failed', () => owned.retrying === 'another process has taken the partition');

@@ -14,7 +14,7 @@ export class OwnedPartition<T> {
   readonly partition: number;
   /** Undefined until the store has answered. */
   position: bigint | undefined;
-  /** Why it waits, if it does. */
+  /** Why the partition waits, if it does. */
   retrying: string | undefined = 'its position is not known yet';
   readonly #options: ConsumeOptions<T>;
   readonly #parts: { readonly logger: Logger; readonly park: Park };
@@ -40,7 +40,7 @@ export class OwnedPartition<T> {
     return this.#revoked.signal.aborted;
   }
 
-  /** Asks the store where to go on. */
+  /** Asks the store where to continue. */
   async seek(): Promise<void> {
     await this.#retryUntilRevoked(async () => {
       this.position = await this.#options.positionOf(this.partition);
@@ -67,8 +67,8 @@ export class OwnedPartition<T> {
   }
 
   /**
-   * Repeats the work while it fails in a way that can be retried. False when the partition was revoked first. Throws
-   * FatalError, also after several unexpected errors.
+   * Repeats the work while its error can be retried. False if the partition is revoked first. Throws FatalError, also
+   * after several unexpected errors.
    */
   async #retryUntilRevoked(work: () => Promise<void>): Promise<boolean> {
     if (this.isRevoked) return false;

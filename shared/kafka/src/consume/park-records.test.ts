@@ -6,7 +6,7 @@ import { parkIn } from './park-records.js';
 
 const BYTES_MAX = 10_000;
 
-/** What lands on a parked topic that takes records up to a size, as every topic does. */
+/** Parks a record on a topic with a size limit, as every topic has. Returns what is stored. */
 async function park(record: Partial<LogRecord>): Promise<LogRecord[]> {
   const stored: LogRecord[] = [];
   const append = async (records: readonly LogRecord[]) => {
@@ -27,7 +27,7 @@ const origin = {
 };
 
 describe('a record that can never be handled', () => {
-  test('is parked without its value where that is too large', async () => {
+  test('is parked without its value if that is too large', async () => {
     const [parked, ...more] = await park({ value: Buffer.alloc(BYTES_MAX) });
     expect(parked).toMatchObject({ topic: 'parked', partition: 3, key: 'k', value: null });
     expect(parked?.headers).toEqual({ note: 'v', ...origin, 'parked-value-omitted': 'true' });
@@ -35,7 +35,7 @@ describe('a record that can never be handled', () => {
   });
 
   test.each([{ headers: { note: 'x'.repeat(BYTES_MAX) } }, { key: 'x'.repeat(BYTES_MAX) }])(
-    'is parked as a mere note of its offset where nothing else of it fits, so that its partition goes on',
+    'is parked as a mere note of its offset if nothing else fits, so that its partition goes on',
     async (record) => {
       const [parked] = await park(record);
       expect(parked).toMatchObject({ key: '', value: null });

@@ -9,8 +9,8 @@ export type Park = (record: StoredRecord, reason: string) => Promise<void>;
 /**
  * Writes records that can never be handled to the parked topic: same partition, key, value and headers, with their
  * origin in `parked-topic`, `parked-partition`, `parked-offset` and `parked-reason`. A record that is too large with
- * these headers is parked without its value (`parked-value-omitted`), and at last without its key and its own headers
- * (`parked-headers-omitted`), so that every record can be parked.
+ * these headers is parked without its value (`parked-value-omitted`). If it is still too large, its key and its own
+ * headers go too (`parked-headers-omitted`). So every record can be parked.
  */
 export function parkIn(parkedTopic: string, appender: Pick<Appender, 'append'>): Park {
   return async ({ topic, partition, offset, key, value, headers }, reason) => {

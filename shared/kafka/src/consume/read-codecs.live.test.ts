@@ -19,7 +19,7 @@ async function storedCodec(topic: string): Promise<number> {
   return (fetched?.bytes.readInt16BE(21) ?? 0) & 7;
 }
 
-test.each(['gzip', 'snappy', 'lz4', 'zstd'] as const)('what a topic keeps as %s is read', async (codec) => {
+test.each(['gzip', 'snappy', 'lz4', 'zstd'] as const)('records that are stored as %s are read', async (codec) => {
   const topic = await makeTopic(log, 1, { 'compression.type': codec });
   const appender = log.createAppender();
   const keys = Array.from({ length: 500 }, (_, n) => `${n}`);

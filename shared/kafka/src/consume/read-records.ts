@@ -6,11 +6,11 @@ const CODEC = 0x07;
 const LOG_APPEND_TIME = 0x08;
 
 /**
- * The records of a batch that are not before an offset. Values share memory with the batch, or with what it was
- * unpacked to. A header named `__proto__` is left out.
- * @param batch whole, of format 2
- * @param encoding of the values of headers
- * @throws Error where the codec is unknown or the records are broken
+ * Reads the records of a batch from an offset on. Values share memory with the batch, or with its unpacked form. Leaves
+ * out a header named `__proto__`.
+ * @param batch a whole batch of format 2
+ * @param encoding the encoding of header values
+ * @throws Error if the codec is unknown or the records are broken
  */
 export function readRecords(
   batch: Buffer,
@@ -26,7 +26,7 @@ export function readRecords(
   const isStampedByBroker = (attributes & LOG_APPEND_TIME) !== 0;
   const fields = new Fields(unpack(batch.subarray(RECORDS_FROM), attributes & CODEC));
   for (let left = batch.readInt32BE(57); left > 0; left -= 1) {
-    // Its length.
+    // Skip the record's length and its attributes.
     fields.number();
     fields.skip(1);
     const afterMs = fields.number();
@@ -49,7 +49,7 @@ function unpack(bytes: Buffer, codec: number): Buffer {
   return algorithm.decompressSync(bytes);
 }
 
-/** Reads one field after the other. @throws RangeError behind the last byte */
+/** Reads one field after the other. @throws RangeError after the last byte */
 class Fields {
   readonly #bytes: Buffer;
   #at = 0;
@@ -62,7 +62,7 @@ class Fields {
     this.#bytes = bytes;
   }
 
-  /** Zigzag. Whole numbers below 2^52. */
+  /** Reads a zigzag varint: a whole number below 2^52. */
   number(): number {
     let value = 0;
     for (let factor = 1; ; factor *= 128) {
@@ -80,9 +80,9 @@ class Fields {
   }
 
   /**
-   * The records of a batch mostly have the same headers: a text that equals that of the record before is not made
-   * again.
-   * @param slot which field of the record it is
+   * Reads a text. Reuses the text of the record before if it is the same: records of a batch mostly share their
+   * headers.
+   * @param slot the number of the field in the record
    */
   text(slot: number, encoding: 'utf8' | 'latin1'): string {
     const length = Math.max(0, this.number());
@@ -102,7 +102,7 @@ class Fields {
     return text;
   }
 
-  /** @returns where it was */
+  /** @returns the place before the skip */
   skip(length: number): number {
     const start = this.#at;
     this.#at += length;

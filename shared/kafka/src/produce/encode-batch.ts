@@ -2,7 +2,7 @@ import { constants, zstdCompressSync } from 'node:zlib';
 import { crc32c } from '@platformatic/kafka';
 import type { LogRecord, TopicPartition } from '../log.js';
 
-/** Who writes: the broker drops what it has already stored of this producer (by sequence), and fences older epochs. */
+/** Identifies a writer. The broker drops batches that it has already stored (by sequence), and fences older epochs. */
 export interface ProducerId {
   readonly id: bigint;
   readonly epoch: number;
@@ -11,22 +11,22 @@ export interface ProducerId {
 /** The records of one partition, stored all or none. */
 export interface RecordBatch extends TopicPartition {
   readonly records: readonly LogRecord[];
-  /** A bound on what the records take inside the batch. */
+  /** An upper bound on the records' bytes inside the batch. */
   readonly bytes: number;
-  /** A batch without one may be stored twice where it is sent twice. */
+  /** A batch without a producer may be stored twice if it is sent twice. */
   readonly producer?: ProducerId & { readonly sequence: number };
-  /** Where it is large, by zstd. */
+  /** Compress the batch with zstd if it is large. */
   readonly isCompressed?: boolean;
 }
 
-/** The sequences of a producer in a partition begin anew behind it. */
+/** The sequences of a producer in a partition wrap around here. */
 export const SEQUENCE_MODULUS = 2 ** 31;
 
 /** Bound on a record batch; a topic's max.message.bytes is above it. */
 export const BATCH_BYTES_MAX = 900_000;
 /** Attributes and six varints. */
 const RECORD_OVERHEAD_BYTES = 32;
-/** Two lengths, of a name and a value that fit into a batch. */
+/** The lengths of a name and of a value that fit into a batch. */
 const HEADER_OVERHEAD_BYTES = 8;
 
 const HEADER_BYTES = 61;
@@ -35,13 +35,13 @@ const CRC_COVERS_FROM = 21;
 const MAGIC = 2;
 const TRANSACTIONAL = 0x10;
 const ZSTD = 0x04;
-/** Below, a batch costs its writer and each reader more than the bytes are worth. */
+/** Compressing a smaller batch costs its writer and its readers more than the saved bytes are worth. */
 const COMPRESSED_BYTES_MIN = 2_000;
 const COMPRESSION = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
-/** The length of most records: 64 to 8,191 bytes. */
+/** The size of the length field of most records, which have 64 to 8,191 bytes. */
 const LENGTH_BYTES = 2;
 
-/** Encodes a record batch into one buffer, for each field that is made by itself costs more than all of the rest. */
+/** Encodes a record batch into one buffer, because a buffer for each field would cost more than all the rest. */
 export function encodeBatch(batch: RecordBatch, transactionalId: string | undefined): Buffer {
   const { records, producer } = batch;
   const nowMs = Date.now();
@@ -81,7 +81,7 @@ export function encodeBatch(batch: RecordBatch, transactionalId: string | undefi
 /** @returns where the next record begins */
 function writeRecord(to: Buffer, from: number, record: LogRecord, afterMs: number, index: number): number {
   const { key, value, headers } = record;
-  // Its length comes first, and is known last.
+  // The record's length comes first but is known last.
   const start = from + LENGTH_BYTES;
   to[start] = 0;
   let at = writeVarint(to, start + 1, afterMs);
@@ -104,7 +104,7 @@ function writeText(to: Buffer, at: number, text: string): number {
   return start + to.write(text, start);
 }
 
-/** Zigzag, as every varint of a record; whole numbers below 2^52. @returns where the next field begins */
+/** Writes a whole number below 2^52 as a zigzag varint. @returns where the next field begins */
 function writeVarint(to: Buffer, at: number, value: number): number {
   let left = value < 0 ? -2 * value - 1 : 2 * value;
   let end = at;
@@ -116,7 +116,7 @@ function writeVarint(to: Buffer, at: number, value: number): number {
   return end + 1;
 }
 
-/** A bound on what the record takes inside a record batch. */
+/** An upper bound on the record's bytes inside a record batch. */
 export function bytesOf(record: LogRecord): number {
   let bytes = RECORD_OVERHEAD_BYTES + Buffer.byteLength(record.key) + (record.value?.length ?? 0);
   for (const name in record.headers) {

@@ -12,7 +12,7 @@ import { Transactor } from './transactions.js';
 const log = openTestLog();
 afterAll(() => log.close());
 
-/** The answer to the next request to a leader is lost, after the broker has done what it asks. */
+/** Loses the answer to the next request to a leader, after the broker has done the work. */
 class LosingCluster extends Cluster {
   loses = false;
   override async leaderOf(...place: Parameters<Cluster['leaderOf']>): Promise<Broker> {
@@ -47,7 +47,7 @@ describe('appending', () => {
     );
   });
 
-  test('stores more records of a partition than a batch holds, all of them', async () => {
+  test('stores all records of a partition, even if one batch cannot hold them', async () => {
     const topic = await makeTopic(log, 1);
     const records = Array.from({ length: 1_500 }, (_, n) => recordOf(topic, 0, String(n), String(n).padStart(1_000)));
     const appended = await log.createAppender().append(records);
@@ -57,7 +57,7 @@ describe('appending', () => {
     expect(seen.map((value) => value.trimStart())).toEqual(keys);
   });
 
-  test('stores a batch whose answer is lost once where it has a producer id, and twice where it has none', async () => {
+  test('stores a batch whose answer is lost once with a producer id, and twice without one', async () => {
     const topic = await makeTopic(log, 1);
     const cluster = new LosingCluster({ brokers: [testParts().kafkaBrokers], clientId: 'test', logger: quiet });
     const openTransactor = () =>
@@ -75,7 +75,7 @@ describe('appending', () => {
     expect(await readAll(log, topic)).toEqual([['a', 'a', 'b', 'c', 'd']]);
   });
 
-  test('what the broker itself finds too large is refused alone, and the calls beside it are stored', async () => {
+  test('refuses only what the broker finds too large, and stores the calls beside it', async () => {
     const topic = await makeTopic(log, 1, { 'max.message.bytes': '3000' });
     const appender = log.createAppender();
     const [small, large, other] = await Promise.allSettled([

@@ -8,11 +8,11 @@ import type { Transactor } from './transactions.js';
 const WAITING_BYTES_MAX = 64 * 1024 * 1024;
 
 /**
- * Group commit. The records of one call for one partition lie in one batch, which they may share with other calls. A
- * call for several partitions, or of more records than a batch holds, is a transaction.
+ * Group commit. The records of one call for one partition go into one batch, which other calls may share. A call for
+ * several partitions, or with more records than a batch holds, becomes a transaction.
  *
  * Nothing is sent after a call has failed, but the broker may still store a request that it has received. Batches
- * without a producer id may be stored twice, where one is sent again after an unknown outcome.
+ * without a producer id may be stored twice, if one is sent again after an unknown outcome.
  */
 export class GroupCommit implements Appender {
   readonly #store: BatchStore;
@@ -29,8 +29,8 @@ export class GroupCommit implements Appender {
   #isClosed = false;
 
   /**
-   * @param openTransactor takes an id that nobody else has, each time the same
-   * @param takeProducer takes the id for batches; undefined: they have none
+   * @param openTransactor opens a Transactor under an id that nobody else has, always the same one
+   * @param takeProducer takes the producer id for batches; without it, batches have none
    */
   constructor(
     store: BatchStore,
@@ -67,7 +67,7 @@ export class GroupCommit implements Appender {
     records: readonly LogRecord[],
     bytes: number,
   ): Promise<readonly AppendedAt[]> {
-    if (bytes > BATCH_BYTES_MAX) throw new RecordTooLarge(`a record of ${bytes} bytes is beyond ${BATCH_BYTES_MAX}`);
+    if (bytes > BATCH_BYTES_MAX) throw new RecordTooLarge(`a record of ${bytes} bytes is above ${BATCH_BYTES_MAX}`);
     if (this.#waitingBytes + bytes > WAITING_BYTES_MAX) {
       throw unavailable(`${this.#waitingBytes} bytes are already waiting for Kafka`);
     }
@@ -101,7 +101,7 @@ export class GroupCommit implements Appender {
       return await transactor.publish(records);
     } catch (error) {
       if (!(error instanceof PublisherFenced)) throw error;
-      // Nobody else has this id: the broker has ended a transaction that took too long. Take the id anew.
+      // Nobody else has this id: the broker has ended a transaction that took too long. Take the id again.
       if (this.#transactor === transactor) this.#transactor = this.#openTransactor();
       throw unavailable(error.message, error);
     }

@@ -15,7 +15,7 @@ const batchOf = (key: string) => {
   return { topic: 't', partition: 0, records: [record], bytes: 100 };
 };
 
-test('a batch whose caller was told that it was not sent is never sent, though by the clock its time is not over', async () => {
+test('a batch that was reported as not sent is never sent, even if its time is not over by the clock', async () => {
   const sent: string[][] = [];
   const ends: (() => void)[] = [];
   const broker = {
@@ -32,7 +32,7 @@ test('a batch whose caller was told that it was not sent is never sent, though b
   first.catch(() => undefined);
   await until(() => sent.length === 1);
 
-  // Its timer comes a moment before its time.
+  // The timer of this deadline fires a moment early.
   const early: Deadline = { leftMs: () => 1, passed: () => false, sooner: () => early, half: () => early };
   const second = store.store(batchOf('second'), early);
   await expect(second).rejects.toMatchObject({ name: 'LogUnavailable', mayHaveBeenAppended: false });
@@ -43,7 +43,7 @@ test('a batch whose caller was told that it was not sent is never sent, though b
   await expect(first).rejects.toMatchObject({ mayHaveBeenAppended: true });
 });
 
-test('a call with hardly any time left is not sent: it would cut off those that share its request', async () => {
+test('a call with hardly any time left is not sent: it would cut off the others in its request', async () => {
   const requests: { readonly keys: readonly string[]; readonly leftMs: number; readonly answer: () => void }[] = [];
   const call = (...[, deadline, , , batches]: readonly [unknown, Deadline, unknown, number, readonly RecordBatch[]]) =>
     new Promise((resolve) => {
@@ -74,7 +74,7 @@ test('a call with hardly any time left is not sent: it would cut off those that 
   expect(requests[1]?.leftMs).toBeGreaterThan(5_000);
 });
 
-/** An appender to a broker that stores all, and the keys of each batch of each request that the broker has got. */
+/** Opens an appender to a broker that stores everything, and lists the keys of each batch of each request. */
 function openAppender() {
   const requests: (readonly string[])[][] = [];
   const call = async (...[, , , , batches]: readonly [unknown, Deadline, unknown, number, readonly RecordBatch[]]) => {
@@ -89,7 +89,7 @@ function openAppender() {
 }
 const noTransactor = () => ({}) as Transactor;
 
-test('calls that come while a request is in flight share the next one, and those for one partition a batch', async () => {
+test('calls made during a request share the next one, and calls for one partition share a batch', async () => {
   const { requests, appender } = openAppender();
   const first = appender.append([recordOf('t', 0, 'first')]);
   await until(() => requests.length === 1);
@@ -99,7 +99,7 @@ test('calls that come while a request is in flight share the next one, and those
   expect(requests).toEqual([[['first']], [0, 1, 2, 3].map(ofPartition)]);
 });
 
-test('batches of several producers share a request, and none is joined with another', async () => {
+test('batches of several producers share a request, and none is merged with another', async () => {
   const { requests, store } = openAppender();
   const batches = Array.from({ length: 12 }, (_, n) => {
     return { ...batchOf(`${n}`), partition: n % 6, producer: { id: BigInt(n), epoch: 0, sequence: 0 } };
@@ -139,7 +139,7 @@ test.each([
   },
 );
 
-test('64 MiB wait for Kafka and no more, and what has failed makes room again', async () => {
+test('at most 64 MiB wait for Kafka, and failed calls make room again', async () => {
   const noLeader = () => Promise.reject(new LogUnavailable('no leader', { mayHaveBeenAppended: false }));
   const cluster = { leaderOf: noLeader, forgetLayout: () => undefined } as unknown as Cluster;
   const appender = new GroupCommit(new BatchStore(cluster), noTransactor, { timeoutMs: 300 });

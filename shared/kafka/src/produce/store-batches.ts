@@ -18,11 +18,12 @@ import { LogUnavailable, RecordTooLarge, unavailable } from '../failures.js';
 import type { AppendedAt, TopicPartition } from '../log.js';
 import { BATCH_BYTES_MAX, encodeBatch, type RecordBatch } from './encode-batch.js';
 
-/** A request takes no further batch from here on. */
+/** A request of this size takes no further batch. */
 const REQUEST_BYTES = 8 * 1024 * 1024;
 /**
- * The part of its time that an attempt needs when it is sent. A request ends with the first of its attempts, and all of
- * them fail then: one with hardly any time left would cut off the others, again and again after a broker has hung.
+ * The share of its time that an attempt must have left when it is sent. At the deadline of its first attempt a request
+ * ends and all its attempts fail. One with hardly any time left would cut off the others, again and again after a
+ * broker has hung.
  */
 const TIME_LEFT_MIN = 0.2;
 
@@ -33,14 +34,14 @@ export type Stored = Pick<AppendedAt, 'offset' | 'timeMs'>;
 interface Parcel {
   readonly batch: RecordBatch;
   readonly deadline: Deadline;
-  /** With less time left it is not sent: its call tries again. */
+  /** With less time left the parcel is not sent. Its call tries again. */
   readonly leftMsMin: number;
   readonly answer: (stored: Stored) => void;
   readonly refuse: (error: unknown) => void;
-  /** Must not share a batch. */
+  /** True if the parcel must not share a batch. */
   isAlone: boolean;
   isSent: boolean;
-  /** Its caller was told that it has failed: it must not be sent any more. */
+  /** True once the caller was told that the call has failed. The parcel must then not be sent. */
   isGivenUp: boolean;
 }
 
@@ -50,7 +51,7 @@ type Parcels = readonly [Parcel, ...Parcel[]];
 export interface StoreOptions {
   /** All batches belong to the transaction that is open under the id. */
   readonly transactionalId?: string;
-  /** Requests begin at least so long after each other. */
+  /** Requests begin at least this far apart. */
   readonly lingerMs?: number;
 }
 
@@ -62,8 +63,8 @@ const produceApi = createAPI<Parameters<typeof createProduceRequest>, produceV9.
 );
 
 /**
- * Stores record batches. One request to each broker is in flight, and calls that come meanwhile share the next one;
- * those of one partition share a batch, unless they have a producer id. What has failed is sent again until its
+ * Stores record batches. Keeps one request to each broker in flight. Calls that come meanwhile share the next request.
+ * Calls for one partition share a batch, unless they have a producer id. A failed batch is sent again until its
  * deadline.
  */
 export class BatchStore {
@@ -79,7 +80,7 @@ export class BatchStore {
 
   /**
    * Stores the records of one partition all or none, and answers with the place of the first. Throws RecordTooLarge or
-   * LogUnavailable, with the broker's refusal as its cause where there is one.
+   * LogUnavailable, with the broker's refusal, if any, as its cause.
    */
   async store(batch: RecordBatch, deadline: Deadline): Promise<Stored> {
     const { topic, partition } = batch;
@@ -96,7 +97,7 @@ export class BatchStore {
       }
     };
     try {
-      // A shorter attempt would cut off those that share its request.
+      // A shorter attempt would cut off the others in its request.
       return await retryUntil(deadline, attempt, (error) => isTransient(error) && deadline.leftMs() >= ATTEMPT_MS_MIN);
     } catch (error) {
       const { message } = error as Error;
@@ -162,7 +163,7 @@ export function placeOf({ topic, partition }: TopicPartition): string {
 
 /** Takes what fits into one request, one batch for each partition; the rest stays in the queue, in order. */
 function takeBatches(queue: Parcel[]): readonly Parcels[] {
-  // A timer may be a moment early: what was given up is not sent, whatever the clock says.
+  // A timer may fire a moment early: never send what was given up, whatever the clock says.
   const waiting = queue.splice(0).filter(({ isGivenUp, deadline, leftMsMin, refuse }) => {
     if (isGivenUp || deadline.passed()) return false;
     const isLate = deadline.leftMs() < leftMsMin;
@@ -200,7 +201,7 @@ function joinParcels(parcels: Parcels): RecordBatch {
   return { ...first, records, bytes: parcels.reduce((sum, { batch }) => sum + batch.bytes, 0) };
 }
 
-/** Answers the parcels of a batch; those that are too large together go back to the queue, each for its own batch. */
+/** Answers the parcels of a batch. If they are too large together, each goes back to the queue for its own batch. */
 function settle(parcels: Parcels, outcome: produceV9.ProduceResponsePartition | undefined, queue: Parcel[]): void {
   const reason = outcome === undefined ? 'UNKNOWN_SERVER_ERROR' : nameOfCode(outcome.errorCode);
   const isTooLargeTogether = parcels.length > 1 && tooLarge.includes(reason);
@@ -215,7 +216,7 @@ function settle(parcels: Parcels, outcome: produceV9.ProduceResponsePartition | 
   }
 }
 
-/** The batches of the library's Produce request have one producer; these may have several. */
+/** In the library's Produce request all batches have one producer. Here they may have several. */
 function createProduceRequest(
   transactionalId: string | undefined,
   timeoutMs: number,

@@ -4,7 +4,7 @@ import { deadlineIn, retryUntil } from '../cluster/deadline.js';
 import { isTransient } from '../cluster/error-codes.js';
 import type { ProducerId } from './encode-batch.js';
 
-/** An id of a producer without transactions: a broker stores each batch of it once. @throws LogUnavailable */
+/** Takes the id of a producer without transactions: a broker stores each of its batches once. @throws LogUnavailable */
 export async function takeProducerId(cluster: Cluster, timeoutMs: number): Promise<ProducerId> {
   const deadline = deadlineIn(timeoutMs);
   const attempt = async () => (await cluster.anyBroker(deadline)).call(initProducerIdV4.api, deadline, null, timeoutMs);

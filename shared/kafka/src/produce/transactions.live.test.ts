@@ -12,7 +12,7 @@ import { Transactor } from './transactions.js';
 const log = openTestLog();
 afterAll(() => log.close());
 
-/** The real one, except that its partitions can be without leaders. */
+/** A real cluster whose partitions can be without leaders. */
 class LeaderlessCluster extends Cluster {
   isLeaderless = false;
 
@@ -21,7 +21,7 @@ class LeaderlessCluster extends Cluster {
   }
 }
 
-/** The real one, except that a batch can reach the broker after its caller was told that there was no answer. */
+/** A real store whose batch can reach the broker after its caller was told that there was no answer. */
 class SlowWire extends BatchStore {
   isSlow = false;
   arrive: () => Promise<Stored> = () => Promise.reject(new Error('nothing is on its way'));
@@ -56,7 +56,7 @@ describe('publishing', () => {
     expect(await readAll(log, topic)).toEqual([['first', 'second']]);
   });
 
-  test('a transaction that was left open is aborted by its holder, which goes on, and by nobody who was succeeded', async () => {
+  test('an open transaction is aborted by its holder, which goes on, and never by an earlier holder', async () => {
     const topic = await makeTopic(log, 1);
     const cluster = openCluster(LeaderlessCluster);
     const [first, second] = [1, 2].map(() => new Transactor(cluster, { transactionalId: topic, timeoutMs: 1_000 })) as [
@@ -70,7 +70,7 @@ describe('publishing', () => {
       );
     const becomes = (publisher: Transactor, value: string, outcome: string) =>
       until(`${value} is ${outcome}`, async () => (await publish(publisher, value)) === outcome);
-    // The coordinator has the transaction, and the time is over when nothing of it can be stored.
+    // The coordinator opens the transaction, but the time runs out before anything of it is stored.
     const leaveOpen = async (publisher: Transactor) => {
       cluster.isLeaderless = true;
       expect(await publish(publisher, 'left open')).toBe('LogUnavailable');
@@ -87,7 +87,7 @@ describe('publishing', () => {
     expect(new Set((await readAll(log, topic)).flat())).toEqual(new Set(['begin', 'go on', 'succeed', 'end']));
   });
 
-  test('a publication larger than any record batch is one transaction: seen whole, in its order, or not at all', async () => {
+  test('a publication beyond one record batch is one transaction: seen whole and in order, or not at all', async () => {
     const topic = await makeTopic(log, 1, { 'max.message.bytes': '950000' });
     const publisher = log.createFencedPublisher({ transactionalId: topic });
     const large = Array.from({ length: 60 }, (_, n) => recordOf(topic, 0, `${n}`, `${n}:${'x'.repeat(20_000)}`));
@@ -98,7 +98,7 @@ describe('publishing', () => {
     expect((await readAll(log, topic)).flat().map((value) => value.split(':')[0])).toEqual(large.map(({ key }) => key));
   });
 
-  test('whose only holder was fenced by the broker take the id anew and go on', async () => {
+  test('an appender that the broker has fenced fails once, takes the id again, and goes on', async () => {
     const topic = await makeTopic(log, 2);
     const cluster = openCluster(Cluster);
     const timeoutMs = 60_000;
@@ -106,7 +106,7 @@ describe('publishing', () => {
     const appender = new GroupCommit(new BatchStore(cluster), openTransactor, { timeoutMs });
     const both = (value: string) => [recordOf(topic, 0, value), recordOf(topic, 1, value)];
     await appender.append(both('first'));
-    // What a broker does when it ends a transaction by its timeout: the epoch moves on without the holder.
+    // Do what a broker does at a transaction's timeout: move the epoch on without its holder.
     await log.createFencedPublisher({ transactionalId: topic }).takeOver();
     await expect(appender.append(both('fenced'))).rejects.toMatchObject({
       name: 'LogUnavailable',
@@ -120,7 +120,7 @@ describe('publishing', () => {
     await appender.close();
   });
 
-  test('whoever has taken an own partition over finds all in it that earlier holders have stored', async () => {
+  test('after a takeover, the end offset of an own partition includes all that earlier holders stored', async () => {
     const topic = await makeTopic(log, 1);
     const options = { transactionalId: topic, ownPartitions: [{ topic, partition: 0 }] };
     const markers: bigint[] = [];
@@ -131,7 +131,7 @@ describe('publishing', () => {
     expect(markers).toEqual(markers.map((_, taken) => BigInt(taken + 1)));
   });
 
-  test('batches and transactions of one publisher keep its order', async () => {
+  test('batches and transactions of one publisher keep their order', async () => {
     const [one, other] = [await makeTopic(log, 1), await makeTopic(log, 1)];
     const ownPartitions = [one, other].map((topic) => ({ topic, partition: 0 }));
     const publisher = log.createFencedPublisher({ transactionalId: one, ownPartitions });
@@ -140,13 +140,13 @@ describe('publishing', () => {
       const topics = n % 2 === 0 ? [one] : [one, other];
       await publisher.publish(topics.map((topic) => recordOf(topic, 0, value)));
     }
-    // The fence and each transaction leave a marker, and a batch for one partition none.
+    // The fence and each transaction leave a marker. A batch for one partition leaves none.
     await until('all markers are there', async () => (await log.endOffsets(one))[0] === 61n);
     expect(await readAll(log, one)).toEqual([numbers]);
     expect(await readAll(log, other)).toEqual([numbers.filter((_, n) => n % 2 === 1)]);
   });
 
-  test('a publisher whose batch had no answer goes on, and what was on its way is refused', async () => {
+  test('a publisher whose batch had no answer goes on, and the late batch is refused', async () => {
     const topic = await makeTopic(log, 1);
     const cluster = openCluster(Cluster);
     const options = { transactionalId: topic, ownPartitions: [{ topic, partition: 0 }], timeoutMs: 60_000 };
@@ -162,21 +162,21 @@ describe('publishing', () => {
     expect(await readAll(log, topic)).toEqual([['a', 'b']]);
   });
 
-  test('what is appended to own partitions needs no transaction, and each partition keeps its order', async () => {
+  test('appending to own partitions needs no transaction, and each partition keeps its order', async () => {
     const topic = await makeTopic(log, 12);
     const ownPartitions = Array.from({ length: 12 }, (_, partition) => ({ topic, partition }));
     const publisher = log.createFencedPublisher({ transactionalId: topic, ownPartitions });
     await publisher.takeOver();
     const records = ['a', 'b'].flatMap((key) => ownPartitions.map(({ partition }) => recordOf(topic, partition, key)));
     const at = await publisher.append(records);
-    // Behind the marker of the fence.
+    // The records come after the fence's marker.
     expect(at).toMatchObject(records.map(({ partition, key }) => ({ partition, offset: key === 'a' ? 1n : 2n })));
     expect(await log.endOffsets(topic)).toEqual(ownPartitions.map(() => 3n));
     expect(await readAll(log, topic)).toEqual(ownPartitions.map(() => ['a', 'b']));
     await expect(publisher.append([recordOf(`${topic}-other`, 0, 'x')])).rejects.toThrow('is not fenced');
   });
 
-  test('an earlier holder can append to no own partition any more, and nobody else who writes there is fenced', async () => {
+  test('an earlier holder can no longer append to own partitions, and other writers are not fenced', async () => {
     const topic = await makeTopic(log, 2);
     const ownPartitions = [0, 1].map((partition) => ({ topic, partition }));
     const options = { transactionalId: topic, ownPartitions, timeoutMs: 60_000 };
@@ -186,7 +186,7 @@ describe('publishing', () => {
     await first.append(both('first'));
     await stranger.append([recordOf(topic, 1, 'before')]);
     await second.takeOver();
-    // Nothing but the partitions can refuse this: no coordinator is asked, and the successor has published nothing.
+    // Only the partitions can refuse this: no coordinator is asked, and the successor has published nothing.
     await expect(first.append(both('zombie'))).rejects.toBeInstanceOf(PublisherFenced);
     await expect(first.publish([recordOf(topic, 1, 'zombie')])).rejects.toBeInstanceOf(PublisherFenced);
     await stranger.append([recordOf(topic, 1, 'after')]);
@@ -197,7 +197,7 @@ describe('publishing', () => {
     ]);
   });
 
-  test('what is beyond one record batch is appended in several, in order', async () => {
+  test('records beyond one batch are appended in several, in order', async () => {
     const topic = await makeTopic(log, 1);
     const options = { transactionalId: topic, ownPartitions: [{ topic, partition: 0 }], timeoutMs: 60_000 };
     const publisher = log.createFencedPublisher(options);
@@ -221,7 +221,7 @@ describe('publishing', () => {
     expect(await readAll(log, topic)).toEqual(publishers.map(() => ['one', 'two']));
   });
 
-  test('offsets that are skipped have nothing to read, and what is written next comes behind them', async () => {
+  test('skipped offsets have nothing to read, and the next record comes after them', async () => {
     const topic = await makeTopic(log, 2);
     const appender = log.createAppender();
     await appender.append([recordOf(topic, 0, 'before')]);

@@ -9,23 +9,23 @@ import { cut, type ProducerId, SEQUENCE_MODULUS } from './encode-batch.js';
 import { BatchStore, placeOf } from './store-batches.js';
 
 const SOON_MS = 2;
-/** The broker aborts a transaction that is open for so long, or for `timeoutMs` where that is longer. */
+/** The broker aborts a transaction that stays open this long, or `timeoutMs` if that is longer. */
 const TRANSACTION_TIMEOUT_MS_MIN = 10_000;
-/** A coordinator forgets an id, and with it whom to fence, after a week without a request; batches do not ask it. */
+/** A coordinator forgets an id, and whom to fence, after a week without a request. Batches send it none. */
 const HELD_MS_MAX = 24 * 3_600_000;
-/** The last epoch of a producer id. Nothing is published under it: the producer id that follows would not fence it. */
+/** The last epoch of a producer id. Nothing is published under it, because the next producer id would not fence it. */
 const EPOCH_MAX = 32_766;
 
 /**
- * Publishes under one transactional id, one call at a time, in order; only the latest Transactor of the id can publish.
+ * Publishes under one transactional id, one call at a time, in order. Only the latest Transactor of the id can publish.
  * A single record batch for an own partition is stored without a transaction, and so is all that `append` gets.
  *
- * The coordinator fences transactions; the leader of a partition fences batches, and refuses an epoch older than it has
+ * The coordinator fences transactions. The leader of a partition fences batches: it refuses an epoch older than it has
  * seen. So each new epoch first writes the marker of an empty transaction to the own partitions.
  *
- * After a failure the Transactor aborts the transaction and takes a new epoch *as the same holder*: the broker refuses
- * both if another has taken over, and whatever is still on its way under the former epoch. So a fenced holder never
- * fences its successor, whatever it retries, and readers wait at a broken transaction no longer than its abort takes.
+ * After a failure the Transactor aborts the transaction and takes a new epoch *as the same holder*. The broker refuses
+ * both if another has taken over. It also refuses what is still in flight under the former epoch. So a fenced holder
+ * never fences its successor, whatever it retries, and readers wait at a broken transaction only until it is aborted.
  *
  * | state | when | what the next call does first |
  * |---|---|---|
@@ -42,19 +42,19 @@ export class Transactor implements FencedPublisher {
   #takenId: ProducerId | undefined;
   /** No transaction is open under the id and no batch is in flight, as far as is known. */
   #isClean = false;
-  /** The last transaction may lack its markers: until then its partitions refuse batches outside of a transaction. */
+  /** The last transaction may lack its markers. Until then its partitions take no batches outside transactions. */
   #isEnding = false;
   #renewal = deadlineIn(HELD_MS_MAX);
   /** A request for a new epoch had no answer: the held epoch may be over. */
   #isEpochUncertain = false;
-  /** From here on something of the current call may be stored. */
+  /** True once something of the current call may be stored. */
   #isCommitting = false;
   #sequences = new Map<string, number>();
   #fencedBy: PublisherFenced | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #isClosed = false;
 
-  /** @param batches stores what is in no transaction: batches of several publishers share its requests */
+  /** @param batches stores what is in no transaction; several publishers share its requests */
   constructor(cluster: Cluster, options: FencedPublisherOptions, batches = new BatchStore(cluster)) {
     this.#cluster = cluster;
     this.#options = { timeoutMs: 5_000, ownPartitions: [], isCompressed: false, ...options };
@@ -80,17 +80,17 @@ export class Transactor implements FencedPublisher {
     return records.length === 0 ? [] : this.#inTurn((deadline) => this.#storeBatches(records, deadline));
   };
 
-  /** Takes so many offsets of a partition, above zero, and leaves nothing to read there: a transaction is aborted. */
+  /** Takes up `offsets` (above zero) of a partition with an aborted transaction, which leaves nothing to read. */
   readonly skip = (place: TopicPartition, offsets: number): Promise<void> =>
     this.#inTurn(async (deadline) => {
       const producer = await this.#ensureId(deadline);
       this.#isClean = false;
       await this.#addPartitions(producer, [place], deadline);
-      // One record that stands for all: there may be millions.
+      // Use one record for all: there may be millions.
       const blank: LogRecord = { ...place, key: '', value: null, headers: {} };
       const blanks = new Array<LogRecord>(offsets - 1).fill(blank);
       await this.#write(this.#transactional, producer, blanks, deadline);
-      // The marker takes the last one.
+      // The marker takes the last offset.
       await this.#abort(producer, deadline);
       this.#isClean = true;
     });
@@ -168,11 +168,11 @@ export class Transactor implements FencedPublisher {
   }
 
   /**
-   * Fences every earlier holder of the id. If this one holds it already, aborts its transaction and goes on under a new
-   * epoch, or is refused when another has taken over.
+   * Fences every earlier holder of the id. If this Transactor holds the id already, aborts its transaction and takes a
+   * new epoch. Both are refused if another has taken over.
    *
-   * The abort comes first: up to Kafka 3.9, a request for an epoch while a transaction is open fences whoever holds the
-   * id, be it a successor. It is left out where the last such request had no answer.
+   * The abort comes first: up to Kafka 3.9, a request for an epoch while a transaction is open fences the id's holder,
+   * even a successor. It is left out if the last such request had no answer.
    */
   async #takeId(deadline: Deadline): Promise<ProducerId> {
     const { transactionalId, timeoutMs } = this.#options;
@@ -193,7 +193,7 @@ export class Transactor implements FencedPublisher {
     });
   }
 
-  /** Waits for the markers: until then a batch of an earlier epoch may still be stored. */
+  /** Fences the own partitions. Waits for the markers: until then an older epoch's batch may still be stored. */
   async #fence(producer: ProducerId, deadline: Deadline): Promise<void> {
     const { ownPartitions } = this.#options;
     this.#isEnding = false;
@@ -222,8 +222,8 @@ export class Transactor implements FencedPublisher {
   }
 
   /**
-   * Ends the open transaction, if any. The coordinator answers before the partitions have their markers; a second
-   * request is harmless, and is answered when they have.
+   * Ends the open transaction, if any. The coordinator answers before the partitions have their markers. A second
+   * request is harmless, and its answer waits for the markers.
    */
   #end({ id, epoch }: ProducerId, isCommit: boolean, deadline: Deadline): Promise<void> {
     const { transactionalId } = this.#options;
@@ -231,13 +231,13 @@ export class Transactor implements FencedPublisher {
       try {
         await broker.call(endTxnV3.api, attempt, transactionalId, id, epoch, isCommit);
       } catch (error) {
-        // Nothing is to be aborted where none was begun, its commit was accepted, or the broker has forgotten the id.
+        // There is nothing to abort if none was begun, its commit was accepted, or the broker has forgotten the id.
         if (isCommit || !isRefused(error, 'INVALID_TXN_STATE', 'INVALID_PRODUCER_ID_MAPPING')) throw error;
       }
     });
   }
 
-  /** Writes to partitions side by side, and to each one record batch after the other. */
+  /** Writes to partitions in parallel, and to each partition one record batch at a time. */
   async #write(
     store: BatchStore,
     producer: ProducerId,
@@ -260,13 +260,13 @@ export class Transactor implements FencedPublisher {
         }
       }),
     );
-    // Nothing is in flight any more when the caller learns of it.
+    // Wait for all, so that nothing is in flight when the caller gets the error.
     const failed = written.find((outcome) => outcome.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
     return records.flatMap((record) => at.get(record) ?? []);
   }
 
-  /** Asks the coordinator until the deadline while it moves or finishes the last transaction. */
+  /** Asks the coordinator, and asks again until the deadline while it moves or finishes the last transaction. */
   #atCoordinator<R>(deadline: Deadline, ask: (broker: Broker, attempt: Deadline) => Promise<R>): Promise<R> {
     const cluster = this.#cluster;
     const { transactionalId } = this.#options;

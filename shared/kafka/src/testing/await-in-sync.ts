@@ -7,7 +7,7 @@ import { deadlineIn } from '../cluster/deadline.js';
 const ANSWER_MS_MAX = 60_000;
 const IN_SYNC_MS_MAX = 400_000;
 
-/** What brokers say of their cluster; undefined where none answers in time. */
+/** Asks brokers about their cluster. Undefined if none answers in time. */
 export async function lookAt(
   brokers: readonly string[],
   topics: readonly string[],
@@ -19,8 +19,8 @@ export async function lookAt(
 }
 
 /**
- * Waits until each replica of the topics, and of that of transactions, is in sync: for else the next broker
- * that goes may be the only one that has everything.
+ * Waits until each replica of the topics, and of the topic of transactions, is in sync. Otherwise the next broker to
+ * stop may be the only one that has everything.
  */
 export function awaitInSync(brokers: readonly string[], replicas: number, topics: readonly string[]): Promise<void> {
   const hasAll = ({ partitions }: metadataV9.MetadataResponseTopic) =>

@@ -10,8 +10,8 @@ const TIMEOUT_MS = 60_000;
 const TRANSACTION_TIMEOUT_MS = 600_000;
 
 /**
- * For tests: stores a record, or nothing, in a transaction that nobody ends, as a writer does that is killed in the
- * middle of it. Whoever takes the id over aborts it.
+ * For tests: stores a record, or nothing, in a transaction that nobody ends, like a writer killed in the middle of it.
+ * The next holder of the id aborts it.
  */
 export async function leaveTransactionOpen(
   brokers: readonly string[],

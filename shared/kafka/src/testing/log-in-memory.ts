@@ -12,7 +12,7 @@ import type {
   TopicPartition,
 } from '../log.js';
 
-/** What a process sees of the log. */
+/** The part of the log that a process sees. */
 export type LogView = Omit<
   Log,
   'createTopics' | 'skipOffsets' | 'verifyTopics' | 'alterTopic' | 'partitionsOf' | 'consumePartitions' | 'close'
@@ -21,39 +21,39 @@ export type LogView = Omit<
 /** One partition of a topic. */
 interface HeldPartition {
   readonly records: StoredRecord[];
-  /** Behind the last record, and behind what marks the end of its transaction. */
+  /** The offset after the last record and after the marker of its transaction. */
   end: bigint;
 }
 
 export interface LogInMemoryOptions {
   readonly partitions: number;
   readonly nowMs?: () => number;
-  /** Records in one record batch of what a fenced publisher appends. Default 500. */
+  /** Records in one record batch that a fenced publisher appends. Default 500. */
   readonly batchRecordsMax?: number;
-  /** Called with what was stored together. */
+  /** Called with the records that were stored together. */
   readonly onStored?: (records: readonly StoredRecord[]) => void;
 }
 
-/** Few, so that a range has several pieces. */
+/** Few records, so that a range has several pieces. */
 const PIECE_RECORDS = 7;
 
-/** Sends a request whose failure says that the log is unavailable. */
+/** Sends a request that fails with LogUnavailable. */
 type Ask = <T>(what: string, serve: () => T) => Promise<T>;
 
 const unavailable = (fate: string) => new LogUnavailable(fate, { mayHaveBeenAppended: fate !== 'refused' });
 
 /** Topics in memory, with Kafka's promises: for tests that need thousands of runs. */
 export class LogInMemory {
-  /** Planted defects: promises that it does not keep. */
+  /** Planted defects: promises that the log breaks on demand. */
   static hidesFeedEnd = false;
   static ignoresFence = false;
   static raisesNoEpoch = false;
   static answersTooEarly = false;
   static splitsTransactions = false;
   static publishesClocksFirst = false;
-  /** Of what appenders send, records whose type has this in its name are confirmed and not stored. */
+  /** Appends with a record whose type contains this are confirmed but not stored. */
   static losesType: string | undefined;
-  /** Everything that was published by fenced publishers, in order. */
+  /** Everything that fenced publishers have published, in order. */
   readonly published: StoredRecord[] = [];
   readonly #options: LogInMemoryOptions;
   readonly #topics = new Map<string, readonly HeldPartition[]>();
@@ -72,7 +72,7 @@ export class LogInMemory {
     return this.#partition(topic, partition).end;
   }
 
-  /** Stores a record as it is: its offset is not before the end. */
+  /** Stores a record at its own offset, which must not be before the end. */
   put(record: StoredRecord): void {
     const held = this.#partition(record.topic, record.partition);
     if (record.offset < held.end) throw new Error(`${record.offset} is before the end, ${held.end}`);
@@ -82,7 +82,7 @@ export class LogInMemory {
     this.#waiting.clear();
   }
 
-  /** @param isTransaction its end takes an offset in each partition */
+  /** @param isTransaction its marker takes an offset in each partition */
   store(records: readonly LogRecord[], isTransaction = false): StoredRecord[] {
     const timestampMs = this.#options.nowMs?.() ?? 0;
     const stored = records.map((record) => {
@@ -181,7 +181,7 @@ export class LogInMemory {
     if (records.length === 0 && from < to) yield { records, nextOffset: to };
   }
 
-  /** Waits until there is something. */
+  /** Waits until there is something to read. */
   async #fetch(topic: string, partition: number, from: bigint, ask: Ask) {
     const held = this.#partition(topic, partition);
     while (held.end <= from) await new Promise<void>((resolve) => this.#waiting.add(resolve));
@@ -189,7 +189,7 @@ export class LogInMemory {
     return this.#again(() => ask('fetch', read));
   }
 
-  /** As the follower does, which tries again until it is stopped. */
+  /** Retries like the real follower, which retries until it is stopped. */
   async #again<T>(fetch: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
@@ -216,7 +216,7 @@ export class LogInMemory {
 
   #openPublisher(id: string, ask: Ask): FencedPublisher {
     let own = 0;
-    /** An append has no answer: the next one raises the epoch, so that what is on its way is refused. */
+    /** An append had no answer. The next one raises the epoch, so that what is in flight is refused. */
     let isDoubtful = false;
     const newest = () => this.#publishers.get(id) ?? 0;
     const assertHolds = (epoch: number) => {
@@ -252,7 +252,7 @@ export class LogInMemory {
         if (failed !== undefined) throw failed.reason;
         isDoubtful = false;
         const stored = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value : []));
-        // The records of a partition are in their order, and so are their offsets.
+        // The offsets of a partition are in the order of its records.
         const byPartition = Map.groupBy(stored.map(placeOf), ({ partition }) => partition);
         return records.flatMap(({ partition }) => byPartition.get(partition)?.shift() ?? []);
       },

@@ -3,7 +3,7 @@ import { testParts } from '@makerbook/parts';
 import { connectLog } from '../connect-log.js';
 import type { Log, Logger, LogRecord, StoredRecord } from '../log.js';
 
-/** Writes nothing. */
+/** A logger that writes nothing. */
 export const quiet: Logger = {
   debug: () => undefined,
   info: () => undefined,
@@ -34,7 +34,7 @@ export function recordOf(topic: string, partition: number, key: string, value = 
   return { topic, partition, key, value: Buffer.from(value), headers: { note: value } };
 }
 
-/** Reads records as they are, for a consumer. */
+/** Decodes nothing: a consumer gets the records as they are. */
 export function asRead(record: StoredRecord): StoredRecord {
   return record;
 }
@@ -46,12 +46,12 @@ export function succeeds(work: Promise<unknown>): Promise<boolean> {
   );
 }
 
-/** Notes the keys of what is handed over. */
+/** Notes the keys of the records that are handed over. */
 export function noteKeys(seen: string[]) {
   return (_: number, records: readonly StoredRecord[]) => void seen.push(...records.map(({ key }) => key));
 }
 
-/** Everything that a reader sees of a topic now; of each partition in its order. */
+/** Reads everything that is in a topic now. The records of each partition are in order. */
 export async function readRecords(log: Log, topic: string): Promise<StoredRecord[]> {
   const seen: StoredRecord[] = [];
   const onRecords = (_: number, records: readonly StoredRecord[]) => void seen.push(...records);
@@ -61,7 +61,7 @@ export async function readRecords(log: Log, topic: string): Promise<StoredRecord
   return seen;
 }
 
-/** Its values, by partition. */
+/** Reads the values of a topic, by partition. */
 export async function readAll(log: Log, topic: string): Promise<readonly (readonly string[])[]> {
   const seen = await readRecords(log, topic);
   return Array.from(await log.endOffsets(topic), (_, partition) =>

@@ -4,17 +4,17 @@ import type { Log, Logger, TopicSpec } from '../log.js';
 
 const RETRY_PAUSE_MS = 500;
 
-/** Whether the log's topics are as the service expects them. */
+/** Tells whether the log's topics are as the service expects them. */
 export interface VerifiedTopics {
   areVerified(): boolean;
-  /** Settles after the first try: with an error when the topics differ; without one when the log is away. */
+  /** Settles after the first try: rejects if the topics differ, but not if the log is unavailable. */
   readonly firstTry: Promise<void>;
   stop(): void;
 }
 
 /**
- * Asks for the topics until the log answers, so that the service can serve meanwhile what needs no log.
- * @param onFatal the topics turned out to differ after the first try
+ * Asks for the topics until the log answers. Meanwhile the service can serve what needs no log.
+ * @param onFatal called if the topics turn out to differ after the first try
  */
 export function awaitTopics(
   log: Pick<Log, 'verifyTopics'>,
@@ -30,7 +30,7 @@ export function awaitTopics(
       areVerified = true;
     } catch (error) {
       if (!(error instanceof LogUnavailable)) throw error;
-      logger.warn({ reason: error.message }, 'the log is away: its topics are verified when it is there');
+      logger.warn({ reason: error.message }, 'the log is down: its topics are verified when it is back');
     }
   }
 

@@ -6,7 +6,7 @@ const log = openTestLog();
 afterAll(() => log.close());
 
 describe('topics', () => {
-  test('are created once; one that exists is left as it is and what differs is reported', async () => {
+  test('are created once; an existing one is left as it is, and differences are reported', async () => {
     const name = await makeTopic(log, 3, { 'retention.ms': '-1' });
     const same = await log.createTopics([{ name, partitions: 3, config: { 'retention.ms': '-1' } }]);
     expect(same).toEqual([{ name, outcome: 'existed', differences: [] }]);
@@ -29,7 +29,7 @@ describe('topics', () => {
     );
   });
 
-  test('keep what their writers compress as it is, unless a spec has it otherwise', async () => {
+  test('must keep the compression of their writers, unless a spec says otherwise', async () => {
     const name = await makeTopic(log, 1);
     await log.verifyTopics([{ name, partitions: 1, config: { 'compression.type': 'producer' } }]);
     const packed = await makeTopic(log, 1, { 'compression.type': 'zstd' });
@@ -50,7 +50,7 @@ describe('topics', () => {
     );
   });
 
-  test('may differ at the start in what no promise rests on', async () => {
+  test('may differ at the start in settings that no promise depends on', async () => {
     const name = await makeTopic(log, 1, { 'segment.ms': '60000' });
     await log.verifyTopics([{ name, partitions: 1, config: { 'segment.ms': '100000' } }]);
   });

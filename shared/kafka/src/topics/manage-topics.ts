@@ -18,7 +18,7 @@ const TIMEOUT_MS = 15_000;
 const CREATE_TIMEOUT_MS = 60_000;
 const REPLICAS_FOR_TWO_IN_SYNC = 3;
 
-/** Settings that promises of the design rest on: a service refuses to start where one differs. */
+/** Settings that the design relies on: a service refuses to start if one differs. */
 const settingsReliedOn: ReadonlySet<string> = new Set([
   'cleanup.policy',
   'retention.ms',
@@ -30,7 +30,7 @@ const settingsReliedOn: ReadonlySet<string> = new Set([
 
 type ActualTopic = metadataV9.MetadataResponseTopic;
 
-/** Creates the topics that are missing. One that exists is left as it is; what differs from its spec is reported. */
+/** Creates missing topics. Leaves existing topics as they are, and reports how they differ from their specs. */
 export async function createTopics(cluster: Cluster, specs: readonly TopicSpec[]): Promise<readonly TopicOutcome[]> {
   const before = await findTopics(cluster, specs, deadlineIn(TIMEOUT_MS));
   const deadline = deadlineIn(CREATE_TIMEOUT_MS);
@@ -47,7 +47,7 @@ export async function createTopics(cluster: Cluster, specs: readonly TopicSpec[]
   });
 }
 
-/** Throws TopicMismatch unless every topic has the partitions, and the settings relied on, of its spec. */
+/** Throws TopicMismatch unless every topic has its spec's partitions and the settings that are relied on. */
 export async function verifyTopics(cluster: Cluster, specs: readonly TopicSpec[]): Promise<void> {
   const deadline = deadlineIn(TIMEOUT_MS);
   const found = await findTopics(cluster, specs, deadline);
@@ -62,7 +62,7 @@ export async function verifyTopics(cluster: Cluster, specs: readonly TopicSpec[]
   );
 }
 
-/** Changes settings of a topic; brokers take them within moments. Throws LogUnavailable, also where it is refused. */
+/** Changes settings of a topic. Brokers apply them within moments. Throws LogUnavailable, also if Kafka refuses. */
 export async function alterTopic(cluster: Cluster, topic: string, config: TopicSpec['config']): Promise<void> {
   const deadline = deadlineIn(TIMEOUT_MS);
   const configOperation = IncrementalAlterConfigOperationTypes.SET;
@@ -82,7 +82,7 @@ export async function countPartitions(cluster: Cluster, topic: string, timeoutMs
   return found.partitions.length;
 }
 
-/** Those of the topics that exist. */
+/** The topics that exist, keyed by name. */
 async function findTopics(
   cluster: Cluster,
   topics: readonly Pick<TopicSpec, 'name'>[],
@@ -94,7 +94,7 @@ async function findTopics(
   return new Map(existing.map((topic) => [topic.name, topic]));
 }
 
-/** Another process may create them at the same time. */
+/** Creates topics. Another process may create them at the same time. */
 async function create(cluster: Cluster, specs: readonly TopicSpec[], deadline: Deadline): Promise<void> {
   const topics = specs.map(({ name, partitions, replicationFactor, config }) => ({
     name,
@@ -114,18 +114,18 @@ async function create(cluster: Cluster, specs: readonly TopicSpec[], deadline: D
   }
 }
 
-/** Asks some broker, and again while another one may answer: one may not know a topic yet. */
+/** Asks any broker, and asks again if another may answer: a broker may not know a topic yet. */
 function ask<T>(cluster: Cluster, deadline: Deadline, call: (broker: Broker) => Promise<T>): Promise<T> {
   return retryUntil(deadline, async () => call(await cluster.anyBroker(deadline)), isTransient);
 }
 
-/** The settings of a topic, with those that this package adds where the spec has none. */
+/** The settings of a topic, with those that this package adds if the spec has none. */
 function pinned(config: TopicSpec['config'], replicas: number | undefined): Readonly<Record<string, string>> {
   const inSync = replicas !== undefined && { 'min.insync.replicas': replicas >= REPLICAS_FOR_TWO_IN_SYNC ? '2' : '1' };
   return { 'compression.type': 'producer', ...inSync, ...config };
 }
 
-/** For each topic found what differs from its spec: partitions, and the settings that are wanted. */
+/** Keyed by topic: how its partitions and the wanted settings differ from its spec. Leaves out missing topics. */
 async function compare(
   cluster: Cluster,
   specs: readonly TopicSpec[],

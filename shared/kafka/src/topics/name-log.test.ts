@@ -20,14 +20,14 @@ const nameOf = (records: readonly StoredRecord[], to: bigint) => {
 };
 
 describe('the name of a partition of a log', () => {
-  test('is that of its first record, wherever that is, and stays as the log grows', async () => {
+  test('comes from its first record, wherever that is, and stays as the log grows', async () => {
     const first = await nameOf([recordAt(3n)], 4n);
     expect(first).toEqual({ name: expect.stringMatching(/^[0-9a-f]{8}$/), firstOffset: 3n });
     const more = Array.from({ length: 20 }, (_, n) => recordAt(BigInt(n + 4), { key: String(n) }));
     expect(await nameOf([recordAt(3n), ...more], 24n)).toEqual(first);
   });
 
-  test('is another one for the same fact at another time, for another fact, by another id, and in a restored log', async () => {
+  test('differs if the time, value, id or key of the first record differs, and in a restored log', async () => {
     const restored = { headers: { ce_id: 'id', [RESTORED_HEADER]: '2026-11-29T09:00:00.000Z' } };
     const changed = [
       { timestampMs: 1_001 },
@@ -42,7 +42,7 @@ describe('the name of a partition of a log', () => {
     expect(new Set(names).size).toBe(6);
   });
 
-  test('is not there before the first record', async () => {
+  test('is missing before the first record', async () => {
     expect([await nameOf([], 0n), await nameOf([recordAt(3n)], 3n)]).toEqual([undefined, undefined]);
   });
 });

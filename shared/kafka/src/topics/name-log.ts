@@ -1,21 +1,21 @@
 import { createHash } from 'node:crypto';
 import type { Log, StoredRecord, TopicPartition } from '../log.js';
 
-/** What tells a partition of a log from that of another log. */
+/** Tells a partition of a log from the same partition of another log. */
 export interface LogName {
   /** 8 hex digits. */
   readonly name: string;
-  /** The offset of the record that it was taken from. */
+  /** The offset of the record that the name was taken from. */
   readonly firstOffset: bigint;
 }
 
-/** The header of the first record of a restored partition: what tells it from the log that was lost. */
+/** A header of the first record of a restored partition. It tells the log from the one that was lost. */
 export const RESTORED_HEADER = 'restored';
 
 /**
- * Names a partition of a log by its first record and the time of that. So each log has a name, also one of before there
- * were names. A restored log has another name: it may lack what the one before had told.
- * @param to not behind the end of the log
+ * Names a partition of a log by its first record and that record's time. So every log has a name, even one from before
+ * names existed. A restored log gets another name, because it may lack records that the lost log had.
+ * @param to not beyond the end of the log
  * @returns undefined if there is no record before `to`
  * @throws LogUnavailable
  */
@@ -31,7 +31,7 @@ export async function nameLog(
   return undefined;
 }
 
-/** The name of the partition whose first record it is. */
+/** The name of the partition that begins with this record. */
 export function nameAfter({ timestampMs, key, headers, value }: StoredRecord): string {
   const restored = headers[RESTORED_HEADER];
   const told = JSON.stringify([timestampMs, key, headers['ce_id'], String(value), ...(restored ? [restored] : [])]);

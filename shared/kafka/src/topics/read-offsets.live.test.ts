@@ -4,7 +4,7 @@ import { makeTopic, openTestLog, recordOf } from '../testing/open-test-log.js';
 const log = openTestLog();
 afterAll(() => log.close());
 
-test('end offsets show every append that was answered before they were asked for', async () => {
+test('end offsets include every append that was answered before the request', async () => {
   const topic = await makeTopic(log, 2);
   const appender = log.createAppender();
   for (let n = 0; n < 50; n += 1) {
@@ -14,7 +14,7 @@ test('end offsets show every append that was answered before they were asked for
   }
 });
 
-test('the offsets at a time are those of the first records that are not older, where there are any', async () => {
+test('the offset at a time is that of the first record that is not older, if there is one', async () => {
   const topic = await makeTopic(log, 3);
   const appender = log.createAppender();
   for (const partition of [0, 0, 1]) await appender.append([recordOf(topic, partition, 'before')]);

@@ -6,11 +6,11 @@ import { LogUnavailable, unavailable } from '../failures.js';
 
 const ATTEMPT_MS_MAX = 2_000;
 const { READ_UNCOMMITTED } = FetchIsolationLevels;
-/** Instead of timestamps: the first offset that is stored, and the high watermark. */
+/** Use instead of timestamps, to ask for the first stored offset and for the high watermark. */
 export const { EARLIEST, LATEST } = ListOffsetTimestamps;
 
 /**
- * By partition the first offset whose record is not older than the timestamp, -1 where there is none. Throws
+ * For each partition, the first offset whose record is not older than the timestamp, -1 if there is none. Throws
  * LogUnavailable after `timeoutMs`.
  */
 export function readOffsets(

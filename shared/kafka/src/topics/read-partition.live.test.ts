@@ -24,7 +24,7 @@ describe('a part of a partition', () => {
     expect(await keysOf(topic, 3n, 3n)).toEqual([]);
   });
 
-  test('ends behind control records', async () => {
+  test('ends after control records', async () => {
     const topic = await makeTopic(log, 2);
     await log.createFencedPublisher({ transactionalId: topic }).publish([recordOf(topic, 1, 'only')]);
     await until('the marker is there', async () => (await log.endOffsets(topic))[1] === 2n);
@@ -33,7 +33,7 @@ describe('a part of a partition', () => {
     expect(nextOffsets.at(-1)).toBe(2n);
   });
 
-  test('fails where wanted records are deleted, and begins with the first that is stored where none is named', async () => {
+  test('fails if wanted records are deleted, and begins at the first stored one if no offset is named', async () => {
     const topic = await makeTopic(log, 2);
     const appender = log.createAppender();
     for (let n = 0; n < 4; n += 1) await appender.append([recordOf(topic, 1, `${n}`)]);
@@ -59,7 +59,7 @@ describe('single records of a partition', () => {
     expect(await keysAt(topic)).toEqual([]);
   });
 
-  test('are left out where there are none: beyond the end, deleted, aborted, or a marker', async () => {
+  test('are left out if they are beyond the end, aborted, or a marker', async () => {
     const topic = await makeTopic(log, 2, { 'max.message.bytes': '50000' });
     const publisher = log.createFencedPublisher({ transactionalId: topic });
     await publisher.publish([recordOf(topic, 1, 'first')]);
@@ -70,7 +70,7 @@ describe('single records of a partition', () => {
     expect(await keysAt(topic, ...all)).toEqual(['first', ...all.slice(1).map(() => undefined)]);
   });
 
-  test('of a topic that is not there are not waited for in vain', async () => {
+  test('of a missing topic fail as unavailable', async () => {
     await expect(log.readRecords({ topic: 'test-nowhere', partition: 0 }, [0n])).rejects.toMatchObject({
       name: 'LogUnavailable',
     });
@@ -82,13 +82,13 @@ describe('the last records of a partition', () => {
     (await log.readLastRecords(topic, partition)).map(({ key }) => key);
   const keys = (count: number, prefix = '') => Array.from({ length: count }, (_, n) => `${prefix}${n}`);
 
-  test('are none where it holds none', async () => {
+  test('are none if the partition is empty', async () => {
     const topic = await makeTopic(log, 2);
     await log.createAppender().append([recordOf(topic, 1, 'elsewhere')]);
     expect(await last(topic, 0)).toEqual([]);
   });
 
-  test('come oldest first, sixteen at most, with all that a record has', async () => {
+  test('come oldest first, at most sixteen, with every field', async () => {
     const topic = await makeTopic(log, 2);
     const appender = log.createAppender();
     await appender.append(keys(100).map((key) => recordOf(topic, 0, key)));
@@ -98,7 +98,7 @@ describe('the last records of a partition', () => {
     expect((await log.readLastRecords(topic, 0)).at(-1)).toMatchObject({ ...gone, offset: 100n });
   });
 
-  test('are those before the markers of transactions, and before what was aborted', async () => {
+  test('leave out markers of transactions and aborted records', async () => {
     const topic = await makeTopic(log, 2, { 'max.message.bytes': '50000' });
     const publisher = log.createFencedPublisher({ transactionalId: topic });
     await publisher.publish(keys(3).map((key) => recordOf(topic, 0, key)));
@@ -108,7 +108,7 @@ describe('the last records of a partition', () => {
       const refused = recordOf(topic, 1, 'bad', 'x'.repeat(60_000));
       await expect(publisher.publish([...aborted, refused])).rejects.toThrow('too large');
     }
-    // They stand in the log, and nobody may see them.
+    // The aborted records are in the log, but nobody may see them.
     expect((await log.endOffsets(topic))[0]).toBeGreaterThan(end + 256n);
     expect(await last(topic, 0)).toEqual(['0', '1', '2']);
     await publisher.publish([recordOf(topic, 0, 'next')]);

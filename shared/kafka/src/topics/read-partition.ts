@@ -13,7 +13,7 @@ const PIECE_TIMEOUT_MS = 10_000;
 const SINGLE_RECORDS_BYTES = 64 * 1024;
 const SINGLE_RECORDS_TIMEOUT_MS = 2_000;
 const LAST_RECORDS_MAX = 16;
-/** Enough for a transaction or two; where their records were aborted, the next try reaches further back. */
+/** Offsets to look back: enough for a transaction or two. If these were aborted, the next try reaches further. */
 const REACH = 16n;
 const REACH_MAX = 65_536n;
 
@@ -29,7 +29,7 @@ export async function* readRange(
   const end: bigint = to ?? (await offsetAt(cluster, place, LATEST));
   for (let deadline = deadlineIn(PIECE_TIMEOUT_MS); at < end; ) {
     const read = await readBatches(cluster, place, at, deadline, PIECE_BYTES);
-    if (read === undefined) throw new FatalError(`${topic}/${partition} does not hold offset ${at}, which is wanted`);
+    if (read === undefined) throw new FatalError(`${topic}/${partition} does not hold the wanted offset ${at}`);
     const { records, nextOffset } = read;
     if (nextOffset > at) {
       at = nextOffset < end ? nextOffset : end;
@@ -78,9 +78,9 @@ async function offsetAt(cluster: Cluster, { topic, partition }: TopicPartition, 
 }
 
 /**
- * Fetches what is committed in a partition from an offset on; undefined where the log does not hold the offset. A batch
- * that cannot be decoded is fetched a second time, and then passed over. The next offset is the same where a
- * transaction has not ended yet: what follows is not committed. Throws LogUnavailable after the deadline.
+ * Fetches the committed records of a partition from an offset on. Undefined if the log does not hold the offset. A
+ * batch that cannot be decoded is fetched a second time, then skipped. `nextOffset` does not move while a transaction
+ * is open there, because what follows is not committed. Throws LogUnavailable after the deadline.
  * @param bytesMax a larger first batch comes whole
  */
 function readBatches(

@@ -1,8 +1,8 @@
 import type { Postgres } from '../connect-postgres.js';
 
 /**
- * The schema as text, one line for each column, constraint and index, in an order that does not depend on history: what
- * the migrations add up to, for a person to read and for a test to hold.
+ * The schema that the migrations add up to, as text, for a person to read and for a test to compare. It has one line
+ * for each column, constraint and index, in an order that does not depend on history.
  */
 export async function describeSchema(postgres: Postgres): Promise<string> {
   const rows = await postgres.query<{ line: string }>(describeSchemaSql);

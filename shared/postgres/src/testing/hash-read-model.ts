@@ -1,6 +1,6 @@
 import type { Postgres } from '../connect-postgres.js';
 
-/** One hash for each table that the fold makes: two projections of the same log at the same position have the same. */
+/** One hash for each table that the fold makes. Projections of one log at one position have the same hashes. */
 export interface ReadModelHash {
   readonly orders: string;
   readonly makers: string;
@@ -24,6 +24,6 @@ export async function hashReadModel(postgres: Postgres): Promise<ReadModelHash> 
   return row;
 }
 
-/** Each row hashed, the hashes in order hashed: no row's order in the table counts, and memory stays small. */
+/** Hashes each row, then the sorted hashes. The order of rows in the table does not count, and memory stays small. */
 const hashOf = `encode(sha256(coalesce(string_agg(sha256(convert_to(t::text, 'UTF8')), ''::bytea
   order by sha256(convert_to(t::text, 'UTF8'))), ''::bytea)), 'hex')`;

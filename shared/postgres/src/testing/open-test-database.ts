@@ -8,9 +8,9 @@ const SLOW = { connectTimeoutMs: 60_000, statementTimeoutMs: 60_000 };
 const BYTES = ['order_hash', 'maker', 'making_token'];
 
 export interface TestDatabase {
-  /** The owner of the tables. */
+  /** Connected as the owner of the tables. */
   readonly owner: Postgres;
-  /** The service, by the rights of its role alone. */
+  /** Connected as the service, with the rights of its role alone. */
   readonly postgres: Postgres;
   close(): Promise<void>;
 }
@@ -37,7 +37,7 @@ export function hashOf(number: number): Hex {
   return `0x${number.toString(16).padStart(64, '0')}`;
 }
 
-/** What a row holds where a test gives nothing else. */
+/** The values of a row that a test does not give. */
 const usual = {
   makers: { partition: 3, admission: 'ADMITTED' },
   orders: {

@@ -4,7 +4,7 @@ import { settingsTable, sharedSettings } from './describe-settings.js';
 
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
 
-test('the README has a section for each shared group with its table, and no other table', () => {
+test('the README has a section with a table for each shared group, and no other table', () => {
   const [, ...sections] = readme.split('\n## ');
   const tableOf = (section: string) => /\| variable .+\n(?:\|.*\n?)+/.exec(section)?.[0].trimEnd();
   expect(sections.map((section) => [section.split('\n', 1)[0], tableOf(section)])).toEqual(

@@ -13,7 +13,7 @@ import {
 } from '../deployment.js';
 import { type Spec, variablesOf } from '../settings.js';
 
-/** The groups that several services share, by the heading of their section in this package's README. */
+/** The groups that several services share, keyed by the heading of their section in this package's README. */
 export const sharedSettings: Readonly<Record<string, Spec>> = {
   Kafka: kafkaSettings,
   Postgres: postgresSettings,
@@ -28,7 +28,7 @@ export const sharedSettings: Readonly<Record<string, Spec>> = {
   Telemetry: telemetrySettings,
 };
 
-/** The settings section of a service's README: links to the groups that it takes whole, and a table of all others. */
+/** The settings section of a service's README: links to the groups that it takes whole, and a table of the others. */
 export function describeSettings(spec: Spec): string {
   const isInSpec = ([name, setting]: [string, Spec[string]]) => spec[name] === setting;
   const taken = Object.entries(sharedSettings).filter(([, group]) => Object.entries(group).every(isInSpec));

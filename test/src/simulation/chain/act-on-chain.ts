@@ -11,21 +11,21 @@ import { type LogRecord, partitionOf } from '@makerbook/kafka';
 import type { Chance } from '@makerbook/parts';
 import type { Chain } from './keep-chain.js';
 
-/** Before their expiry orders leave the book. */
+/** Orders leave the book this many seconds before they expire. */
 export const GRACE_SECONDS = 4;
 export const PROTOCOL: Address = `0x${'ee'.repeat(20)}`;
-/** Its balances also change with no log. */
+/** A token whose balances also change without a log. */
 export const SILENT: Address = addressOf(0x23);
 export const TOKENS: readonly [Address, Address, Address] = [addressOf(0x21), addressOf(0x22), SILENT];
-/** Costs too much now and then to be read with a block, where a plan says so. */
+/** A token that is now and then too costly to read with a block, if the plan says so. */
 export const BURNING: Address = TOKENS[1];
 const SOMEBODY = addressOf(0x31);
-/** Orders take it before it has code, where a plan says so. */
+/** A taking token that orders name before it has code, if the plan says so. */
 const LATE = addressOf(0x24);
 export const TAKEN: readonly [Address, Address] = [SOMEBODY, LATE];
-/** The place of the maker that is a contract: no key recovers to it. */
+/** Index of the maker that is a contract. */
 export const WALLET = 2;
-/** That of its owner: no key recovers to a contract. */
+/** The key of the contract's owner. No key recovers to a contract. */
 export const WALLET_KEY = new Uint8Array(32).fill(99);
 
 /** An order that was signed, and perhaps posted. */
@@ -38,36 +38,36 @@ export interface SignedOrder {
   readonly amount: bigint;
   readonly nonce: bigint;
   readonly expiresAt: number;
-  /** It was signed with a nonce that the chain did not hold yet. */
+  /** True if it was signed with a nonce that the chain did not hold yet. */
   readonly wasAhead: boolean;
 }
 
-/** The makers with their orders, and what they do on the chain. */
+/** The makers, their orders, and their acts on the chain. */
 export interface MakersAtWork {
   readonly orders: readonly SignedOrder[];
-  /** One more order, of the maker and the token if they are given. */
+  /** Signs one more order, for the given maker and token if any. */
   sign(chance: Chance, nowSeconds: number, of?: Pick<SignedOrder, 'maker' | 'token'>): SignedOrder;
   /**
-   * Something that the next block does, in words; undefined where it would have reverted.
-   * @param draw what `chance` is drawn by
+   * Does something in the next block. Returns it in words, undefined if it would have reverted.
+   * @param draw the number that `chance` was created from
    */
   act(chance: Chance, draw: number): string | undefined;
-  /** Likewise, a fill. @param order any, if it is not given */
+  /** Fills an order in the next block, as `act` does. @param order any order if not given */
   fill(chance: Chance, order?: SignedOrder): string | undefined;
-  /** The contract of the maker that is one accepts or refuses signatures from the next block on. */
+  /** Makes the maker's contract accept or refuse signatures from the next block on. */
   turn(isRefusing: boolean): void;
 }
 
-/** Whether the contract of a maker refuses all that its key has signed; makers without a contract are never asked. */
+/** The call that tells whether a maker's contract refuses all signatures. Only makers with a contract are asked. */
 export const refusesSignatures = (maker: Address): StateCall => ({ to: maker, data: '0x' });
 
-/** Whether the token has no code. */
+/** The call that tells whether the token has no code. */
 export const lacksCode = (token: Address): StateCall => ({ to: token, data: '0x' });
 
-/** Names an order by its terms; it is the `number`th. */
+/** Returns the hash of the `number`th order, which has these terms. */
 export type HashOrder = (terms: Omit<SignedOrder, 'hash'>, number: number) => Hex;
 
-/** Makers with some balances and allowances in each token. */
+/** Opens makers with random balances and allowances in each token. */
 export function openMakers(
   chain: Chain,
   first: Chance,
@@ -101,7 +101,7 @@ export function openMakers(
     },
     act: (chance, draw) => {
       const acts = actsOf(chain, chance, makers, orders);
-      // By the draw itself: so the other acts of a kept run stay as they were.
+      // Test the draw, not `chance`, so that the other acts of a kept run stay as they were.
       if (draw % 16 === 5) {
         const isRefusing = chain.value(refusesSignatures(wallet)) === 0n;
         turn(isRefusing);
@@ -125,7 +125,7 @@ function actsOf(
 ) {
   const balance = (maker: Address, token: Address) => chain.value(balanceOf(token, maker));
   const move = (maker: Address, token: Address) => chain.set(balanceOf(token, maker), BigInt(chance.below(14)));
-  /** Mostly a new one. */
+  /** Picks a recent order most of the time. */
   const pickOrder = () => chance.pickAny(chance.oneIn(3) ? orders : orders.slice(-3));
   return {
     move: () => {
@@ -207,7 +207,7 @@ function drawTerms(
   };
 }
 
-/** The fact by which ingress accepts the order. */
+/** The fact that ingress appends when it accepts the order. */
 function submittedBy(order: SignedOrder, nowMs: number): OrderSubmitted {
   const { maker, hash, token, amount, nonce, expiresAt } = order;
   return {
@@ -229,7 +229,7 @@ function submittedBy(order: SignedOrder, nowMs: number): OrderSubmitted {
   };
 }
 
-/** An order that ingress should have refused: its maker cannot be folded. */
+/** An order that ingress should have refused. The projector cannot fold its maker. */
 export function unfoldableOf(maker: Address, number: number, nowMs: number): OrderSubmitted {
   return submittedBy(
     {
@@ -252,7 +252,7 @@ export function recordOf(topic: string, partitions: number, fact: MakerFact | Qu
   return { topic, partition: partitionOf(fact.maker, partitions), key: key ?? '', value, headers };
 }
 
-/** The last byte is enough to tell them apart. */
+/** The last byte is enough to tell the addresses apart. */
 export function nameOf(address: Address): string {
   return address.slice(-2);
 }

@@ -14,7 +14,7 @@ import { BURNING, lacksCode, refusesSignatures } from './act-on-chain.js';
 import type { Faults } from './draw-faults.js';
 import { type Block, type Chain, valueAt } from './keep-chain.js';
 
-/** What a process sees of the chain: slowly, sometimes not at all, and sometimes from a node that lags. */
+/** A process's view of the chain: slow, sometimes unavailable, and sometimes from a node that lags. */
 export interface SeenChain {
   readonly node: Node;
   readonly state: StateReader;
@@ -26,10 +26,10 @@ export function answerNode(
   faults: Faults,
   onRead: (block: Block, calls: number) => void,
 ): SeenChain {
-  /** The newest block of the node that answers. */
+  /** Number of the newest block of the node that answers. */
   const ask = async (): Promise<number> => {
     await life.delay(faults.nodeMs());
-    if (faults.isNodeAway()) throw new RpcUnavailable('the node is away');
+    if (faults.isNodeAway()) throw new RpcUnavailable('the node is down');
     return Math.max(0, chain.head.header.number - faults.lagBlocks());
   };
   const find = (hash: Hex, head: number): Block => {

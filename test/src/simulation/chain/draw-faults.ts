@@ -1,11 +1,11 @@
 import { type Calm, createChance, Draws } from '@makerbook/parts';
 import type { Plan } from '../plan-run.js';
 
-/** What may happen to the requests of one process. */
+/** The faults that the requests of one process may meet. */
 export interface Faults {
-  /** How long a request takes until it is served, or its answer to come, in milliseconds. */
+  /** How long a request or an answer is on its way, in milliseconds. */
   nodeMs(): number;
-  /** How many blocks the node that is asked lags behind. */
+  /** How many blocks the asked node lags behind. */
   lagBlocks(): number;
   isNodeAway(): boolean;
   /** Whether reading a token that burns gas costs too much now. */

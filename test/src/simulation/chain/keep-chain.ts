@@ -1,10 +1,10 @@
 import type { BlockHeader, ChainLog, StateCall } from '@makerbook/chain';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 
-/** What a block is to those who judge. */
+/** The parts of a block that the judges read. */
 export interface JudgedBlock {
   readonly header: Pick<BlockHeader, 'number' | 'timestamp'>;
-  /** What each call returns after the block, by its name; 0 where it has none. */
+  /** Results of the calls after the block, keyed by `keyOf`. A missing result is 0. */
   readonly values: Pick<ReadonlyMap<string, bigint>, 'get'>;
 }
 
@@ -14,7 +14,7 @@ export interface Block extends JudgedBlock {
   readonly values: ReadonlyMap<string, bigint>;
 }
 
-/** A chain in memory: what its contracts would say after each block, and the logs. */
+/** A chain in memory: the state of its contracts after each block, and the logs. */
 export class Chain {
   readonly #blocks: Block[] = [];
   readonly #values = new Map<string, bigint>();
@@ -27,7 +27,7 @@ export class Chain {
     return this.at(this.#blocks.length - 1);
   }
 
-  /** Throws where there is no such block. */
+  /** Throws if there is no such block. */
   at(number: number): Block {
     const block = this.#blocks[number];
     if (block === undefined) throw new Error(`the chain has no block ${number}`);
@@ -38,7 +38,7 @@ export class Chain {
     return this.#blocks[Number.parseInt(hash.slice(-8), 16)];
   }
 
-  /** What the call returns by what the next block did so far. */
+  /** The result of the call, given what the next block has done so far. */
   value(call: StateCall): bigint {
     return this.#values.get(keyOf(call)) ?? 0n;
   }
@@ -47,12 +47,12 @@ export class Chain {
     this.#values.set(keyOf(call), value);
   }
 
-  /** Has it called with each new block. */
+  /** Calls `listen` with each new block. */
   onBlock(listen: (block: Block) => void): void {
     this.#listeners.push(listen);
   }
 
-  /** @param isNext it is of the same transaction as the log before */
+  /** @param isNext the log belongs to the transaction of the log before it */
   emit(address: Address, topics: readonly Hex[], data: Hex = '0x', isNext = false): void {
     this.#transaction += isNext ? 0 : 1;
     this.#logs.push({ address, topics, data, transaction: this.#transaction });
@@ -80,7 +80,7 @@ export class Chain {
   }
 }
 
-/** What the call returned after the block. */
+/** The result of the call after the block. */
 export function valueAt({ values }: JudgedBlock, call: StateCall): bigint {
   return values.get(keyOf(call)) ?? 0n;
 }

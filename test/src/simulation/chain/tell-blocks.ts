@@ -4,8 +4,8 @@ import { createChance, Draws, type Life } from '@makerbook/parts';
 import type { Block, Chain } from './keep-chain.js';
 
 /**
- * Sources beside JSON-RPC, as the draw has them for this process: a topic, announcements, both or none. Each gives
- * blocks late, twice, in another order or not at all, is away for some time, and goes back to blocks from before.
+ * Draws the sources of blocks that this process has beside JSON-RPC: a topic, announcements, both or neither. Each
+ * gives blocks late, twice, out of order or not at all. It is down for some time, and repeats earlier blocks.
  */
 export function tellBlocks(seed: number, chain: Chain, life: Life): Pick<TakeOptions, 'subscribe' | 'topic'> {
   const chance = createChance(seed ^ SEED);

@@ -20,11 +20,11 @@ export interface JudgeAnswersParts {
   readonly openOrdersMax: number;
   /** How many orders a maker's budget holds when full. */
   readonly ordersBurst: number;
-  /** Hashes whose cancellation Postgres was ever told of: a list does not wait for any other. */
+  /** When each cancellation was first marked in Postgres. A list waits only for these. */
   readonly markedAtMs: ReadonlyMap<Hex, number>;
 }
 
-/** Where what was answered is not what the log holds. */
+/** Finds answers that differ from the log. */
 export function judgeAnswers(parts: JudgeAnswersParts): string[] {
   const judge = new AnswerJudge(parts);
   const visits = parts.visits.flatMap((visit) => judge.judge(visit));
@@ -60,7 +60,7 @@ class AnswerJudge {
     return [...this.#judgeKind(visit), ...this.#judgeReader(visit)].map((what) => `visit ${number}, ${kind}: ${what}`);
   }
 
-  /** A key reads only what its maker has once let it read. */
+  /** A key may read only what its maker once let it read. */
   #judgeReader({ maker, right, answer }: Visit): string[] {
     if (right === undefined || answer === undefined || isRefusal(answer.reply)) return [];
     const partition = partitionOf(maker, this.#parts.replays.length);
@@ -115,7 +115,7 @@ class AnswerJudge {
     }
   }
 
-  /** What nobody has sent, and what opened twice. */
+  /** Finds orders that nobody has sent, and orders that opened twice. */
   judgeLog(): string[] {
     const { visits } = this.#parts;
     const sent = (...kinds: Visit['kind'][]) =>
@@ -131,9 +131,8 @@ class AnswerJudge {
   }
 
   /**
-   * More open orders of a maker than it may have. Those of which no answer came may come late. An order whose
-   * cancellation has been sent takes no place, and neither does one that has expired, even where it expired while its
-   * own request waited.
+   * Finds makers with more open orders than allowed. Orders without an answer do not count, because they may come late.
+   * Neither do orders whose cancellation was sent, or that have expired, even while their own request waited.
    */
   judgeLimits(): string[] {
     const confirmed = new Set(this.#accepted.keys());
@@ -145,7 +144,7 @@ class AnswerJudge {
         open.set(maker, own);
         if (happened === 'REMOVED') own.delete(hash);
         if (happened !== 'OPENED' || !confirmed.has(hash as Hex)) return [];
-        // It is gone with the fact that opened it: its nonce has passed, say.
+        // The fact that opened the order also removed it, for example because its nonce has passed.
         if (!this.#lives(hash as Hex).includes(BigInt(offset))) return [];
         const [first] = this.#submitted.get(hash as Hex) ?? [];
         const atMs = first?.timeMs ?? 0;
@@ -164,7 +163,7 @@ class AnswerJudge {
     return cancel !== undefined && submission !== undefined && cancel.offset < submission.offset;
   }
 
-  /** Whether its cancellation was sent by then. */
+  /** Whether the order's cancellation was sent by then. */
   #isToGo(hash: Hex, atMs: number): boolean {
     const [first] = this.#submitted.get(hash) ?? [];
     return this.#parts.visits.some(({ kind, maker, hashes, replaced, scope, sentAtMs }) => {
@@ -175,7 +174,7 @@ class AnswerJudge {
     });
   }
 
-  /** Looks in the log for what was answered with 200: by this request, or by another one with the same message. */
+  /** Looks in the log for an instruction answered with 200, from this request or another with the same message. */
   #judgeExit(visit: Visit): string[] {
     const { maker, signature, answer } = visit;
     if (answer === undefined) return [];
@@ -194,8 +193,8 @@ class AnswerJudge {
   }
 
   /**
-   * Whether another about the same, as new at least, was sent before this was answered; and answered before this was
-   * sent.
+   * Maybe: an instruction on the same subject, at least as new, was sent before this one was answered. Surely: a newer
+   * one was answered before this one was sent.
    */
   #supersede({ maker, number, instruction, sentAtMs, answer }: Visit) {
     const others = this.#parts.visits.filter(
@@ -255,7 +254,7 @@ class AnswerJudge {
     return isBeyond ? [] : [`${this.#name(refused)} is one too many, and its maker has sent ${own.size} orders`];
   }
 
-  /** What is named is cancelled. What is not, though it was accepted by then and answered before, had ended. */
+  /** The named orders are cancelled. Others that were accepted in time and answered before had ended. */
   #judgeSalted(visit: Visit): string[] {
     const { maker, hashes, answer, sentAtMs, untilMs = 0 } = visit;
     if (answer === undefined || isRefusal(answer.reply)) return [];
@@ -280,7 +279,7 @@ class AnswerJudge {
     ];
   }
 
-  /** Both lists are in the log, or neither is; and no fill was seen before but those that the request knows. */
+  /** The log holds both lists or neither. No fills were seen before except those that the request knows. */
   #judgeReplaced(visit: Visit): string[] {
     const { replaced, expectedFills, seenFills, answer } = visit;
     const isStored = answer !== undefined && !isRefusal(answer.reply);
@@ -292,7 +291,7 @@ class AnswerJudge {
     ];
   }
 
-  /** The facts of a replacement are neighbours, and an order is replaced once. */
+  /** The facts of a replacement are neighbours in the log. An order is replaced only once. */
   #judgeReplacements(): string[] {
     const visits = this.#parts.visits.filter(({ kind }) => kind === 'REPLACE');
     const replacedBy = new Map<Hex, number>();
@@ -331,7 +330,7 @@ class AnswerJudge {
         return [`${this.#name(hash)} opened after it was CANCELLED`];
       return this.#isOpenAtEnd(hash) ? [`${this.#name(hash)} is CANCELLED, and open in the end`] : [];
     }
-    // Only an order that is posted anew may be open after that.
+    // After NOT_FOUND, only an order that is posted again may be open.
     const later = new Set(
       this.#parts.visits
         .filter((other) => ['POST', 'REPLACE'].includes(other.kind) && other.receivedAtMs >= receivedAtMs)
@@ -347,7 +346,7 @@ class AnswerJudge {
       : [`${this.#name(hash)} is NOT_FOUND, and is open at ${end} or comes later`];
   }
 
-  /** An order accepted before is not unknown; its timeline is of a position behind all that was answered before. */
+  /** An order accepted before is known. Its timeline covers all that was answered before. */
   #judgeOrder(visit: Visit): string[] {
     const {
       maker,
@@ -363,7 +362,7 @@ class AnswerJudge {
     const replay = this.#parts.replays[this.#partitionOf(maker, hash)];
     const expected = replay === undefined ? [] : historyOf(replay, maker).filter((line) => line.hash === hash);
     const needed = expected.filter(({ offset }) => offset < from);
-    // The fill of an order that nobody has placed is told, too.
+    // Fills are also told of orders that nobody has placed.
     const isKnown = needed.some(({ line }) => line.includes(' OPENED '));
     if (isRefusal(reply)) {
       const isWrong = reply.code === 'gone' || (reply.code === 'not_found' && isKnown);
@@ -380,7 +379,7 @@ class AnswerJudge {
       : [`the timeline of ${this.#name(hash)} has ${is.length} entries of ${needed.length}`];
   }
 
-  /** The timeline up to a moment is whole, unless facts were folded later; a moment that was to come is refused. */
+  /** The timeline up to a moment is whole, unless facts were folded later. A future moment is refused. */
   #judgeOrderThen({ maker, hashes: [hash = '0x'], answer }: Visit, { at, end }: NonNullable<Visit['asOf']>): string[] {
     if (answer === undefined) return [];
     const partition = this.#partitionOf(maker, hash);
@@ -398,7 +397,7 @@ class AnswerJudge {
     const isHeld = facts.some(({ fact }) => fact.type === 'QuarantineLifted' && fact.maker === maker);
     const { reply } = answer;
     if (isRefusal(reply)) {
-      // A block may be in the log again, behind what the rows had when it was asked.
+      // The log may repeat the block behind what the rows had at the time of the request.
       const first = blocks.find(({ number }) => number === last?.number)?.offset ?? -1n;
       const opened = lines.find(({ hash: of, line }) => of === hash && line.includes(' OPENED '));
       const wasKnown = opened !== undefined && opened.offset < (offset === undefined ? first : before);
@@ -412,7 +411,7 @@ class AnswerJudge {
     return isRight ? [] : [`the timeline of ${this.#name(hash)} up to ${at} is ${is}, and must be ${must}`];
   }
 
-  /** The last page reaches behind every write that was answered to the maker before. */
+  /** The last page includes every write that was answered to the maker before. */
   #judgeHistory({ maker, sentAtMs, answer }: Visit): string[] {
     if (answer === undefined || isRefusal(answer.reply) || answer.reply.headers?.['X-Read-Lag'] !== undefined)
       return [];
@@ -422,8 +421,8 @@ class AnswerJudge {
   }
 
   /**
-   * The list is that of a position, and of one behind every write that was answered to the maker before. The list of a
-   * quarantine is that of each later position, too: so what was cancelled before is not in it either.
+   * The list is that of a position behind every write that was answered to the maker before. The rows of a quarantined
+   * maker do not change, so the orders that were cancelled before are looked for first.
    */
   #judgeList({ maker, sentAtMs, answer }: Visit): string[] {
     if (answer === undefined || isRefusal(answer.reply)) return [];
@@ -448,7 +447,7 @@ class AnswerJudge {
     return [`the list is\n    ${is}, and at ${from} is\n    ${listOf(rows?.get(from)?.makers.get(maker), 0)}`];
   }
 
-  /** The account is that of its position, which is behind every write that was answered to the maker before. */
+  /** The account is that of its position. The position is behind every write answered to the maker before. */
   #judgeAccount({ maker, sentAtMs, answer }: Visit): string[] {
     if (answer === undefined || isRefusal(answer.reply)) return [];
     const { reply, atMs } = answer;
@@ -459,9 +458,9 @@ class AnswerJudge {
     const replay = this.#parts.replays[Number(partition)];
     const rows = replay?.rows.get(position);
     const nowSeconds = Math.floor(atMs / 1000);
-    // The clock goes on while the facts of a maker wait in quarantine.
+    // The clock advances while the facts of a quarantined maker wait.
     const seconds = account.isQuarantined ? account.block?.timestamp : rows?.clock.seconds;
-    // A block that many makers wait for is folded in pieces: the rows may have done it for this one.
+    // A block that many makers wait for is folded in pieces. This maker's piece may be in the rows.
     const next = replay?.facts.find(({ offset }) => offset === position);
     const all = next?.fact.type === 'BlockProcessed' ? [rows, replay?.rows.get(position + 1n)] : [rows];
     const are = all.flatMap((each) => accountsOf(each?.makers.get(maker), seconds ?? 0, nowSeconds));
@@ -470,7 +469,7 @@ class AnswerJudge {
     return are.includes(is) ? [] : [`the account is ${is}, and at ${position} is ${are[0]}`];
   }
 
-  /** The position behind the facts of the maker that had been answered with 200 by then. */
+  /** The position behind the maker's facts that had been answered with 200 by then. */
   #behindWrites(maker: Address, atMs: number): bigint {
     const isWritten = this.#writtenBefore(maker, atMs);
     const placed = [...this.#submitted.values()].flatMap((told) => told.filter(isWritten).slice(0, 1));
@@ -484,7 +483,7 @@ class AnswerJudge {
     return [...placed.map(({ offset }) => offset), ...ended].reduce((to, at) => (at >= to ? at + 1n : to), 0n);
   }
 
-  /** Orders whose cancellation had been answered by then, but for those that Postgres, being away, has not marked. */
+  /** Orders whose cancellation had been answered and marked by then. Postgres marks none while it is down. */
   #endedBefore(maker: Address, atMs: number): (readonly [Hex, readonly LoggedFact[]])[] {
     const isWritten = this.#writtenBefore(maker, atMs);
     return [...this.#cancelled, ...this.#cutOff].filter(([hash, told]) => {
@@ -511,7 +510,7 @@ class AnswerJudge {
     return this.#linesOf(hash, 'OPENED');
   }
 
-  /** Where it opened and was open then: one that was cancelled before is gone at once. */
+  /** Offsets at which the order opened and stayed open. An order that was cancelled before is removed at once. */
   #lives(hash: Hex): bigint[] {
     const removals = this.#removals(hash);
     return this.#openings(hash).filter((offset) => !removals.includes(offset));
@@ -541,20 +540,19 @@ class AnswerJudge {
   }
 }
 
-/** The id of the request that led to the fact; empty where none did. */
+/** The id of the request that led to the fact, empty if none did. */
 function requestOf(fact: MakerEvent): string {
   return 'cause' in fact && fact.cause.kind === 'request' ? fact.cause.requestId : '';
 }
 
-/** True if the maker meant the order when it cancelled all of its token. */
-/** What is wrong with the sums of a report; its timeline has all fills. */
+/** Says what is wrong with the sums of a report whose timeline has all fills. */
 function sumsOf({ order, timeline, remainingMakingAmount, filledMakingAmount, filledAfterEnd = '0x0' }: OrderReport) {
   const end = timeline.findIndex(({ happened }) => happened === 'REMOVED');
   const sum = (entries: OrderReport['timeline']) =>
     entries.reduce((total, one) => total + (one.happened === 'FILLED' ? BigInt(one.makingAmount) : 0n), 0n);
   const amount = BigInt(order.making.amount);
   const [filled, late, told] = [BigInt(filledMakingAmount), BigInt(filledAfterEnd), sum(timeline)];
-  // Fills of long before the maker was admitted are not told.
+  // Fills from long before the maker's admission are not told.
   const isShown = [told, ...timeline.map(({ remainingMakingAmount: left }) => amount - BigInt(left ?? amount))];
   if (!isShown.includes(filled) || isShown.some((one) => one > filled))
     return `says that ${filled} was filled, not ${told}`;
@@ -563,11 +561,12 @@ function sumsOf({ order, timeline, remainingMakingAmount, filledMakingAmount, fi
   return late > mayBeLate ? `says that ${late} was filled after its end, not ${mayBeLate}` : undefined;
 }
 
+/** True if the maker meant the order when it cancelled all of its token. */
 function isMeant(submitted: MakerEvent, scope: Omit<OrdersCancelled, 'type' | 'cause'>): boolean {
   return submitted.type === 'OrderSubmitted' && submitted.maker === scope.maker && isIn(submitted, scope);
 }
 
-/** The body of a list, of a maker as a replay describes it. */
+/** The body of a list, for a maker as a replay describes it. */
 function listOf(described: string | undefined, nowSeconds: number): string {
   if (described === undefined) return '[]';
   type Described = [string, [string, number, number], [string, boolean, boolean, number], [string, string | null]];
@@ -585,7 +584,7 @@ function listOf(described: string | undefined, nowSeconds: number): string {
   return `[${records.join(',')}]`;
 }
 
-/** What an account may tell of a maker, as a replay describes it: orders expire while it is answered. */
+/** The possible accounts of a maker as a replay describes it. Orders may expire before the answer. */
 function accountsOf(described: string | undefined, seconds: number, nowSeconds: number): string[] {
   type Orders = [string, [string, number, number]][];
   type Described = [[string, object, Partial<Exits>, [string, number] | null], unknown, unknown, unknown, Orders];

@@ -6,8 +6,8 @@ import type { Replay } from './replay-log.js';
 const SLACK = 0.001;
 
 /**
- * Where a maker has placed more orders than its budget holds: within any time, its burst, and what fills meanwhile. A
- * crash of Postgres fills it once. All of it goes by one clock, so no order is accepted after the log has stored it.
+ * Finds makers who placed more orders than their budget holds: in any period, the burst and its refill. A crash of
+ * Postgres fills it once. There is one clock, so no order is accepted after the log has stored it.
  * @param crashedAtMs when Postgres was killed
  */
 export function judgeBudgets(replays: readonly Replay[], budget: Budget, crashedAtMs: readonly number[]): string[] {

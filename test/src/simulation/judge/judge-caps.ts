@@ -6,25 +6,24 @@ interface Counted {
   readonly cap: FillCapSet;
   /** The first block whose fills count. */
   readonly from: number;
-  /** Those that were told since the cap was set, by their places on the chain. */
+  /** Fills told since the cap was set, keyed by their places on the chain. */
   readonly fills: Map<string, { readonly place: number; readonly amount: bigint; readonly seconds: number }>;
 }
 
 /**
- * Until when orders are withheld by their makers' caps, by the fills of the log (which another judge holds to the
- * chain) and the times of their blocks: it remembers every fill, knows each order by its signature, and never looks at
- * what the fold makes of it.
+ * Tells until when caps withhold orders, from the log's fills and the times of their blocks. It remembers every fill,
+ * knows each signed order, and never looks at the fold. Another judge compares the fills with the chain.
  */
 export class CountedFills {
   readonly #chain: Truth['chain'];
   readonly #tokenOf: (orderHash: Hex) => Address | undefined;
   readonly #counted = new Map<string, Counted>();
-  /** The fills of each maker, by their places on the chain. */
+  /** Each fill told so far, as its maker and its place on the chain. */
   readonly #told = new Set<string>();
   #block = -1;
   #seconds = 0;
 
-  /** @param tokenOf gives what an order sells that somebody has signed */
+  /** @param tokenOf returns the token that a signed order sells */
   constructor({ chain }: Pick<Truth, 'chain'>, tokenOf: (orderHash: Hex) => Address | undefined) {
     this.#chain = chain;
     this.#tokenOf = tokenOf;
@@ -51,7 +50,7 @@ export class CountedFills {
     }
   }
 
-  /** 0: they are not. */
+  /** Returns the second until which the cap withholds orders, 0 if it withholds none. */
   until(maker: Address, token: Address): number {
     const { cap, fills } = this.#counted.get(keyOf(maker, token)) ?? {};
     if (cap === undefined || fills === undefined || cap.windowSeconds === 0 || cap.amount === '0x0') return 0;
@@ -71,7 +70,7 @@ export class CountedFills {
       const isRepeat = this.#told.has(`${maker} ${place}`);
       this.#told.add(`${maker} ${place}`);
       if (counted === undefined || blockNumber < counted.from) continue;
-      // It was told before the cap was set, and is told again behind a newer one.
+      // This fill was told before the cap was set, and is repeated behind a newer fill.
       if (isRepeat && [...counted.fills.values()].some((other) => other.place > place)) continue;
       const { timestamp: seconds } = this.#chain.at(blockNumber).header;
       counted.fills.set(`${place}`, { place, amount: BigInt(makingAmount), seconds });
@@ -79,7 +78,7 @@ export class CountedFills {
   }
 }
 
-/** More than a block has. */
+/** More logs than a block has. */
 const LOGS_MAX = 1_000_000;
 
 const keyOf = (maker: Address, token: Address) => `${maker} ${token}`;

@@ -4,8 +4,8 @@ import type { Address, Hex } from '@makerbook/contracts-primitives';
 type Scope = Pick<OrdersCancelled, 'making' | 'untilMs'>;
 
 /**
- * The orders that their makers have cancelled with all others, by the log alone: it remembers everything, and never
- * looks at what the fold makes of it.
+ * Finds the orders that their makers cancelled with all others, from the log alone. It remembers everything and never
+ * looks at the fold.
  */
 export class CutOffOrders {
   readonly #submitted = new Map<Hex, OrderSubmitted>();
@@ -14,7 +14,7 @@ export class CutOffOrders {
   #seconds = 0;
   #block = -1;
 
-  /** @returns the orders that this fact cancels, or that it brings and are cancelled already */
+  /** @returns the orders that this fact cancels, or the order that it adds if that is already cancelled */
   take(fact: MakerEvent): readonly Hex[] {
     switch (fact.type) {
       case 'OrderSubmitted':
@@ -27,7 +27,7 @@ export class CutOffOrders {
       case 'SwitchSet':
         return this.#set(fact.maker, fact);
       case 'BlockProcessed':
-        // One that comes again after a take-over is not the clock's next one.
+        // A block that is repeated after a take-over does not advance the clock.
         if (fact.block.number <= this.#block) return [];
         this.#block = fact.block.number;
         this.#seconds = Math.max(this.#seconds, fact.block.timestamp);
@@ -57,7 +57,7 @@ export class CutOffOrders {
   }
 }
 
-/** True if the order is one of those that a cancellation names by its scope. */
+/** True if the order is in the scope of a cancellation. */
 export function isIn(
   { order, acceptedAtMs }: OrderSubmitted,
   { making = order.making.token, untilMs }: Scope,

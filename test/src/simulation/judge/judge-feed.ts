@@ -15,10 +15,10 @@ import type { LogInMemory } from '@makerbook/kafka/testing';
 import { TOPICS } from '../run-processes.js';
 import { type AnsweredQuestion, STALE_SECONDS_MAX } from '../visit-feed.js';
 
-/** By partition; without a body a tombstone. */
+/** Keyed by partition. A message without a body is a tombstone. */
 type Messages = readonly (readonly { readonly key: string; readonly body: object | undefined }[])[];
 
-/** What the book says, read in the plainest way. */
+/** The book, read in the plainest way. */
 interface PlainBook {
   readonly entries: ReadonlyMap<Hex, BookEntry>;
   readonly changes: OracleBook['changes'];
@@ -30,7 +30,7 @@ const NOTHING = { amountOut: 0n };
 const GAS_PER_ORDER = 72_000;
 const MILLION = 1_000_000n;
 
-/** Finds the answers of feed that are not what the records that it had read give, sorted and summed one by one. */
+/** Finds answers of feed that differ from the records it had read, sorted and summed one by one. */
 export function judgeFeed(log: LogInMemory, partitions: number, all: readonly AnsweredQuestion[]): string[] {
   const messagesOf = (topic: string): Messages =>
     Array.from({ length: partitions }, (_, partition) =>
@@ -108,7 +108,7 @@ function expectAnswer(book: PlainBook, { path, params, query, atMs }: AnsweredQu
   return { ...quote, ...(gas && { net: quote.amountOut - costOf(gasUsed, gas) }) };
 }
 
-/** Rounded up. */
+/** The cost of the gas, rounded up. */
 const costOf = (gas: number, perMillion: string) => (BigInt(gas) * BigInt(perMillion) + MILLION - 1n) / MILLION;
 
 type Level = BookLadder['levels'][number];
@@ -130,7 +130,7 @@ function describeAnswer(body: Answer): unknown {
   };
 }
 
-/** The newest fills before the cursor that the filters let through, each once. */
+/** The newest fills before the cursor that pass the filters, each once. */
 function expectPage(messages: Messages, { read, query }: AnsweredQuestion): unknown {
   const byPlace = new Map<number, Fill>();
   for (const [partition, all] of messages.entries()) {

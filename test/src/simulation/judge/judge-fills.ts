@@ -6,9 +6,9 @@ import type { SignedOrder } from '../chain/act-on-chain.js';
 import type { Chain } from '../chain/keep-chain.js';
 
 /**
- * Finds where the fills of a partition's facts are not those of the chain. Every fill of an order of a maker of whom
- * the log told before the block is told by the end of the log, in the order of the chain, and nothing else is told;
- * whether the order is open, has ended or was never posted makes no difference.
+ * Finds fills in a partition's facts that differ from the chain. If the log names a maker before a block, the log must
+ * tell all fills of its orders in the block, in the order of the chain, and no others. It makes no difference whether
+ * an order is open, has ended or was never posted.
  */
 export function judgeFills(
   chain: Chain,
@@ -49,7 +49,7 @@ export function judgeFills(
   return [...wrong, ...missing.values()];
 }
 
-/** The fill at this place, as a fact has to tell of it; undefined where there is none. */
+/** The fill at this place as a fact must tell it, undefined if there is none. */
 function describeLogged(chain: Chain, signed: ReadonlyMap<Hex, SignedOrder>, { blockNumber, logIndex }: OrderFill) {
   const { header, logs } = chain.at(blockNumber);
   const log = logs[logIndex];
@@ -72,7 +72,7 @@ function describeLogged(chain: Chain, signed: ReadonlyMap<Hex, SignedOrder>, { b
   });
 }
 
-/** More than a block has. */
+/** More logs than a block has. */
 const LOGS_MAX = 1_000_000;
 
 type Fill = ChainLog & { readonly topics: readonly [Hex, Hex, Hex] };

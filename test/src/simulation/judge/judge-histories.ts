@@ -5,7 +5,7 @@ import { lineOf, offsetOf } from '../describe-entry.js';
 import type { Visits } from '../visit-service.js';
 import type { Replay } from './replay-log.js';
 
-/** Finds makers whose pages, one behind the other, are not what the replay says happened to their orders. */
+/** Finds makers whose pages, joined together, differ from what the replay says happened to their orders. */
 export function judgeHistories({ histories }: Visits, replays: readonly Replay[]): string[] {
   return [...histories].flatMap(([maker, { entries, cursor = '0:-:0' }]) => {
     const replay = replays[partitionOf(maker, replays.length)];
@@ -17,7 +17,7 @@ export function judgeHistories({ histories }: Visits, replays: readonly Replay[]
   });
 }
 
-/** Finds makers whose streams left something out, told something twice, or are not at the end in the end. */
+/** Finds makers whose streams left out an event, repeated one, or did not reach the end. */
 export function judgeStreams({ streams }: Visits, replays: readonly Replay[]): string[] {
   return [...streams].flatMap(([maker, { lines, begunAt, wrong, clocks }]) => {
     const replay = replays[partitionOf(maker, replays.length)];
@@ -36,12 +36,12 @@ export function judgeStreams({ streams }: Visits, replays: readonly Replay[]): s
   });
 }
 
-/** All that happened to the orders of a maker, in the order in which it is told. */
+/** All that happened to a maker's orders, in the order of its history. */
 export function historyOf(replay: Replay, maker: Address) {
   const changes = replay.history.flatMap((line) => {
     const [offset = '', happened = '', hash = '', remaining = '', whose, capped = ''] = line.split(' ');
     const key = [BigInt(offset), hash, happenings.indexOf(happened as Happening), -1, -1] as const;
-    // How an order ended says nothing of a cap.
+    // The entry for an order's end names no cap.
     const withheld = happened === 'REMOVED' ? '0' : capped;
     return whose === maker ? [{ key, line: [offset, hash, happened, remaining, withheld].join(' ') }] : [];
   });

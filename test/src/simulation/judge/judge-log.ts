@@ -9,25 +9,25 @@ import { mayEndBy, stateAt, stateOf, type Truth, whyNotActive } from './judge-or
 
 export interface JudgeOptions extends Truth {
   readonly orders: readonly SignedOrder[];
-  /** The facts of each partition, by their offsets. */
+  /** The facts of each partition, with their offsets. */
   readonly partitions: readonly Iterable<readonly [offset: bigint, fact: MakerEvent]>[];
-  /** Up to this block one watcher followed them one by one: then every state is right after each of them. */
+  /** Up to this block one watcher followed the blocks one by one, so every state is right after each block. */
   readonly steadyTo: number;
-  /** What changes silently is known at the end. */
+  /** True if silent changes are known at the end. */
   readonly isSwept: boolean;
 }
 
 export interface Verdict {
   readonly wrong: readonly string[];
-  /** How often an order became ACTIVE, or was so when a block was processed, and it was right. */
+  /** How often an order rightly became ACTIVE, or was rightly ACTIVE when a block was processed. */
   readonly held: number;
-  /** How often an order was withheld by a cap after a fact, and it was right. */
+  /** How often a cap had to withhold an order after a fact. */
   readonly capped: number;
 }
 
 /**
- * Folds the whole log, as the projector does, and compares all that follows on the way with the chain, by whichever
- * watcher. At the end, when nothing has happened for long, every order must be what the chain says.
+ * Folds the whole log as the projector does, and compares every step with the chain, whichever watcher wrote it. At
+ * the end, when nothing has happened for long, every order must be what the chain says.
  */
 export function judgeLog(options: JudgeOptions): Verdict {
   const tally = { held: 0, capped: 0 };
@@ -49,14 +49,14 @@ class JudgedPartition {
   readonly #deleted = new Set<Hex>();
   readonly #cutOff = new CutOffOrders();
   readonly #counted: CountedFills;
-  /** Makers who were in quarantine: what was read meanwhile counts once they are released, as it was then. */
+  /** Makers who were in quarantine. What was read meanwhile counts once they are released. */
   readonly #wereQuarantined = new Set<Address>();
   readonly #removed = new Map<Hex, RemovalReason>();
-  /** The newest block that each maker was read at: it may be ahead of the blocks that are processed. */
+  /** The newest block that each maker was read at. It may be ahead of the processed blocks. */
   readonly #readAt = new Map<Address, number>();
   /** Makers whom an operator has suspended or removed. */
   readonly #barred = new Set<Address>();
-  /** ACTIVE orders in the book, and by which fact. */
+  /** ACTIVE orders in the book, with the offset of the fact that made them ACTIVE. */
   readonly #active = new Map<Hex, bigint>();
 
   constructor(options: JudgeOptions, tally: { held: number; capped: number }) {
@@ -135,7 +135,7 @@ class JudgedPartition {
     }
   }
 
-  /** No order is in the book of a maker who is suspended or removed by the log. */
+  /** No order of a maker that the log has suspended or removed is in the book. */
   #judgeBook(maker: Address, offset: bigint): void {
     if (!this.#barred.has(maker)) return;
     for (const { orderHash, order, inBook } of this.#fold.openOrders()) {
@@ -144,7 +144,7 @@ class JudgedPartition {
     }
   }
 
-  /** Exactly those orders are withheld by a cap that are to be. @param whose undefined: of all makers */
+  /** Caps withhold exactly the orders that they should. @param whose undefined for all makers */
   #judgeCaps(whose: Address | undefined, offset: bigint): void {
     for (const { orderHash, order, inBook, cappedUntil } of this.#fold.openOrders()) {
       const { maker, making } = order;
@@ -157,7 +157,7 @@ class JudgedPartition {
     }
   }
 
-  /** What is ACTIVE by now is right for this block. */
+  /** Every order that is ACTIVE now is right for this block. */
   #endBlock(number: number, offset: bigint): void {
     for (const [hash, since] of this.#active) {
       const why = this.#whyNot(hash, number);

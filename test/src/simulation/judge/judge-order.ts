@@ -5,24 +5,24 @@ import { type OpenOrder, type RemovalReason, routableUntilSeconds } from '@maker
 import { lacksCode, refusesSignatures, type SignedOrder } from '../chain/act-on-chain.js';
 import { type JudgedBlock, valueAt } from '../chain/keep-chain.js';
 
-/** The chain that orders are compared with, and the settings that count there. */
+/** The chain that orders are compared with, and the settings that apply. */
 export interface Truth {
   readonly chain: {
     readonly head: JudgedBlock;
     at(number: number): JudgedBlock;
   };
   readonly protocol: Address;
-  /** So long before their expiry orders leave the book. */
+  /** Orders leave the book this many seconds before they expire. */
   readonly graceSeconds: number;
-  /** Whether a token's balances change with no log. */
+  /** Whether a token's balances change without a log. */
   isSilent(token: Address): boolean;
 }
 
 /**
- * Why an ACTIVE order could be filled neither after this block, nor after the newest one at which something was read
- * that it is judged by. Where a token has no logs of its changes, what was read of it last counts.
- * @param block the newest processed one
- * @param readBlock at which the fact was read that had it ACTIVE
+ * Why an ACTIVE order could not be filled after this block, or after the newest block of its readings if that is
+ * later. For a token that changes without logs, its last reading counts. Undefined if the order could be filled.
+ * @param block the newest processed block
+ * @param readBlock the block of the reading that made the order ACTIVE
  */
 export function whyNotActive(
   signed: SignedOrder,
@@ -41,8 +41,8 @@ export function whyNotActive(
 }
 
 /**
- * The state of an open order by what the chain says after the block; `gone` where it is none any more.
- * @param seconds by which it expires; the block's own unless given
+ * The state of an order on the chain after the block. It is `gone` if the order is no longer open.
+ * @param seconds the time to judge its expiry by, the block's own if not given
  */
 export function stateAt(
   signed: SignedOrder,
@@ -61,12 +61,12 @@ export function stateAt(
   return `${valueAt(at, balanceOf(token, maker)) < remaining ? 'INSUFFICIENT_BALANCE' : 'ACTIVE'} ${remaining}`;
 }
 
-/** As `stateAt`, of what the fold says. */
+/** The state of an order in the fold, written as by `stateAt`. */
 export function stateOf({ state, remaining }: OpenOrder): string {
   return `${state.status === 'INACTIVE' ? state.reason : state.status} ${remaining}`;
 }
 
-/** Whether the chain has the order ended by this. What is so once is so for ever, but for a nonce that was ahead. */
+/** Whether the chain lets the order end for this reason. Once true it stays true, except for a nonce that was ahead. */
 export function mayEndBy(signed: SignedOrder, reason: RemovalReason | undefined, truth: Truth): boolean {
   const { maker, hash, amount, nonce, expiresAt } = signed;
   const { protocol } = truth;

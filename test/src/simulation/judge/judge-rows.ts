@@ -5,14 +5,14 @@ import type { MakerRow } from '@makerbook/postgres';
 import { mayBeForgotten, type Tables } from '@makerbook/projector/testing';
 import type { ExpectedRows, Replay } from './replay-log.js';
 
-/** What the feeds hold of a message. */
+/** The parts of a published message that are compared. */
 interface PublishedMessage {
   readonly id: string;
   readonly key: string;
   readonly content: string;
 }
 
-/** Where the feeds are not what the replay leads to, message by message: each once, and none that goes back. */
+/** Finds the first message of the feeds that differs from the replay. Each message comes once and in order. */
 export function judgeFeeds(published: readonly LogRecord[], { messages }: Replay): string[] {
   const all = published.map(messageOf);
   for (let index = 0; index < Math.max(all.length, messages.length); index += 1) {
@@ -23,7 +23,7 @@ export function judgeFeeds(published: readonly LogRecord[], { messages }: Replay
   return [];
 }
 
-/** Where the rows are not what the replay leads to, or are ahead of the feeds. */
+/** Finds rows that differ from the replay or are ahead of the feeds. */
 export function judgeRows(tables: Tables, replay: Replay, published: readonly LogRecord[]): string[] {
   const { nextOffset, blockParts } = tables.projection;
   const before = replay.messages.filter(({ offset }) => offset < nextOffset).length;
@@ -84,7 +84,7 @@ function judgeHistory(tables: Tables, must: ExpectedRows, replay: Replay): strin
   return hashes === expectedHashes ? [] : [`${at} of hashes is remembered ${hashes}, and must be ${expectedHashes}`];
 }
 
-/** Leaves out those that may be deleted. */
+/** Leaves out hashes that may be deleted. */
 function describeHashes(rows: Tables['hashes'], tables: Tables): string {
   const lines = [...rows.values()].flatMap((row) => {
     const { orderHash, maker, state, salt, nonce, expiresAtSeconds, keptUntilSeconds } = row;
@@ -94,7 +94,7 @@ function describeHashes(rows: Tables['hashes'], tables: Tables): string {
   return lines.sort().join('; ');
 }
 
-/** Where all is folded, and no append is in flight. */
+/** Finds rows in flight after all is folded and no append is in flight. */
 export function judgeEnd({ inFlight, cancelling }: Tables): string[] {
   const left = inFlight.size + cancelling.length;
   return left === 0 ? [] : [`at the end ${left} rows are in flight`];

@@ -39,22 +39,22 @@ export interface LoggedFact {
   readonly fact: MakerEvent;
 }
 
-/** A message that the feeds must hold, and what for. */
+/** A message that the feeds must hold, with the fact's offset and the maker. */
 export interface ExpectedMessage {
   readonly offset: bigint;
   readonly id: string;
   readonly key: string;
-  /** The JSON, or why the order left where it is a tombstone. */
+  /** The JSON. For a tombstone, why the order left. */
   readonly content: string;
   readonly maker: Hex | undefined;
 }
 
-/** What the rows must be when all facts before an offset are folded. */
+/** The rows that must be there when all facts before an offset are folded. */
 export interface ExpectedRows {
   readonly makers: ReadonlyMap<Hex, string>;
   readonly history: number;
   readonly fills: number;
-  /** Keyed by hash and maker; those that may be forgotten too. */
+  /** Keyed by hash and maker. Includes those that may be forgotten. */
   readonly hashes: ReadonlyMap<string, HashRow>;
   readonly clock: LogClock;
   /** When the last fact was appended. */
@@ -67,15 +67,15 @@ interface Replayed {
   quarantine: { readonly offset: bigint; readonly clock: LogClock; readonly reason: string } | undefined;
 }
 
-/** The whole log, folded by `shared/domain`, fact after fact, with nothing in between: what has to come of it. */
+/** Folds the whole log with `shared/domain`, fact after fact, to learn the expected messages and rows. */
 export class Replay {
-  /** All that can be read of the log. */
+  /** All facts of the log that can be read and did not come too late. */
   readonly facts: LoggedFact[] = [];
   readonly messages: ExpectedMessage[] = [];
-  /** The rows when all before an offset is folded. */
+  /** Keyed by offset: the rows when all before it is folded. */
   readonly rows = new Map<bigint, ExpectedRows>();
   readonly history: string[] = [];
-  /** The first fact that tells of each, by its place on the chain. */
+  /** The first report of each fill, keyed by its place on the chain. */
   readonly fills = new Map<string, string>();
   readonly parked = new Set<string>();
   readonly #hashes = rememberHashes();
@@ -89,7 +89,7 @@ export class Replay {
   readonly #partition: number;
   readonly #log: string | undefined;
   readonly #rules: { readonly routingGraceSeconds: number };
-  /** Numbers the messages of the fact at hand. */
+  /** Numbers the messages of the current fact. */
   #index = 0;
   #offset = 0n;
 
@@ -202,7 +202,7 @@ export class Replay {
     const { quarantine } = one;
     if (quarantine === undefined) return;
     const before = snapshotOf(one.draft);
-    // What is known of hashes is kept only where all of it can be folded.
+    // Keep what this fold learns of hashes only if all facts can be folded.
     const hashes = rememberHashes(this.#hashes);
     const draft = new MakerDraft({ ...before, dueAtSeconds: 0 }, { ...this.#rules, ...hashes });
     const happened: Transition[] = [];
@@ -229,7 +229,7 @@ export class Replay {
       this.#take(one, [{ kind: 'MakerChanged', admission, limits, nonce, exits, offset: this.#offset }]);
     }
     const released = one.draft.release({ offset: this.#offset, clock: this.#clock });
-    // Its orders enter the book as they are read.
+    // The maker's orders enter the book as they are read.
     const outOfBook = (order: OpenOrder): OpenOrder => ({ ...order, inBook: false });
     this.#put(one, outOfBook, 0);
     this.#take(

@@ -24,10 +24,10 @@ import {
   tokenAmount,
 } from '../../primitives.js';
 
-/** A JSON Schema (draft 07, which is what AsyncAPI means where no other is named). */
+/** A JSON Schema (draft 07, which AsyncAPI means if no other is named). */
 export type Schema = Readonly<Record<string, unknown>>;
 
-/** The type of a message that has a value: what stands between `makerbook.` and `.v1` in its `ce_type`. */
+/** The type of a message that has a value: the part between `makerbook.` and `.v1` of its `ce_type`. */
 export type DataType =
   | MakerEvent['type']
   | 'BookEntry'
@@ -37,7 +37,7 @@ export type DataType =
   | 'ServiceView'
   | 'BookAcknowledged';
 
-/** What several messages hold, each described once. */
+/** Parts that several messages share. Each is described once. */
 const parts = {
   Address: address,
   Bytes32: bytes32,
@@ -63,8 +63,8 @@ export const schemaRef = (name: keyof typeof parts | DataType | 'CloudEvent' | '
 });
 
 /**
- * The schema of each message's data, and of the parts they share, by name. `type` is not among the data: the header
- * `ce_type` carries it. Objects are open, for a newer version may add fields.
+ * The schemas of each message's data and of the parts they share, keyed by name. `type` is not in the data: the header
+ * `ce_type` carries it. Objects are open because a newer version may add fields.
  */
 export function describeData(): Record<string, Schema> {
   const registry = z.registry<{ id: string }>();

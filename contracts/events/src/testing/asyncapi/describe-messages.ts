@@ -3,7 +3,7 @@ import { ceType } from '../../messages.js';
 import type { GoldenMessage } from '../index.js';
 import { type DataType, type Schema, schemaRef } from './describe-data.js';
 
-/** Every message of every topic, by its name in the document. */
+/** The name of a message in the document. There is one for every message of every topic. */
 export type MessageName = DataType | 'BookEntryRemoved' | 'Parked' | 'ParkedResolved';
 
 const none: Schema = { type: 'null' };
@@ -29,9 +29,9 @@ const routerKey: Schema = {
   description: '`<router>:<partition>`, with the partition of the clock.',
 };
 const serviceKey: Schema = { const: 'service' };
-const sourceKey: Schema = { type: ['string', 'null'], description: 'As the message had it.' };
+const sourceKey: Schema = { type: ['string', 'null'], description: 'The key that the message had.' };
 
-/** Keys of messages that are not keyed by their maker. */
+/** Schemas of keys, for messages that are not keyed by their maker. */
 const otherKeys: Readonly<Partial<Record<MessageName, Schema>>> = {
   ServiceModeSet: noKey,
   BlockProcessed: noKey,
@@ -53,36 +53,34 @@ const summaries: Readonly<Record<MessageName, string>> = {
   OrdersCancelled:
     'The maker cancelled all its orders of some tokens that were accepted by a time. One that comes later is never open.',
   SwitchSet:
-    "The maker's dead-man's switch: its orders are cancelled once the partition's clock gets there, unless a newer one came first.",
+    "The maker's dead-man's switch: its orders are cancelled once the partition's clock reaches `cancelAt`, unless a newer switch came first.",
   CancelKeysSet: 'These addresses may cancel for the maker or read for it, and no others.',
   FillCapSet:
-    'Where more than `amount` of the token is filled within a window, the orders of the maker that sell it leave the book until the window has passed.',
+    'If more than `amount` of the token is filled within a window, the orders of the maker that sell it leave the book until the window has passed.',
   MakerObserved:
-    'What was read of a maker at one block, judged as one. Values are absolute: a repeat changes nothing. It does not count where the partition has processed a newer block.',
+    'The state of a maker as read at one block, judged as a whole. Values are absolute: a repeat changes nothing. It does not count if the partition has processed a newer block.',
   MakerAdmitted:
     'An operator put the maker on the whitelist. Its open orders that are still valid come back into the book.',
-  MakerSuspended:
-    "An operator took the maker's access away for a time. Its open orders leave the book and stay listed.",
-  MakerRemoved: 'An operator took the maker off the whitelist. The same becomes of its open orders.',
-  MakerLimitsSet: 'An operator gave the maker limits of its own, in place of all that it had.',
-  QuarantineLifted: 'An operator has the maker folded again, beginning with the fact that could not be folded.',
+  MakerSuspended: "An operator paused the maker's access. Its open orders leave the book and stay listed.",
+  MakerRemoved: 'An operator took the maker off the whitelist. Its open orders leave the book and stay listed.',
+  MakerLimitsSet: 'An operator gave the maker limits of its own. They replace all that it had.',
+  QuarantineLifted: 'An operator lets the service process the maker again, from the fact that failed.',
   ServiceModeSet: 'In partition 0: an operator decided what the whole service does from here on.',
   BlockProcessed:
-    'In every partition, after each block: all that it and earlier blocks did to the makers of the partition comes before.',
+    'In every partition, after each block: all facts of this and earlier blocks about the makers of the partition come before.',
   WatcherResigned:
     'In partition 0: the chain-watcher that published has stopped, and another one may take over at once.',
   BookEntry:
-    'An open order as the router may use it: replaces what is known of its key. Only an `ACTIVE` one can be filled.',
-  BookEntryRemoved: 'A tombstone: the order is out of the book. What there is to say is in its headers.',
+    'An open order as the router may use it. It replaces what is known of its key. Only an `ACTIVE` one can be filled.',
+  BookEntryRemoved: 'A tombstone: the order is out of the book. Its headers say why.',
   BookClock:
     'Once for each block, in every partition: the partition of the book is complete up to this block, and up to the facts before `position` in the log.',
-  Fill: 'An order was filled, in full or in part, as `OrderFilled` of the contract says it.',
+  Fill: 'An order was filled, in full or in part, as the contract logs it (`OrderFilled`).',
   MakerView:
-    'What ingress and query know of a maker. `nonce` is the highest that the chain was seen to hold, null before the first reading.',
-  ServiceView:
-    'What the whole service does. `CANCEL_ONLY`: no order is placed. `NORMAL` where there is no such record.',
+    'What ingress and query know of a maker. `nonce` is the highest that was read from the chain, null before the first reading.',
+  ServiceView: 'What the whole service does. `CANCEL_ONLY`: no order is placed. Without a record it is `NORMAL`.',
   BookAcknowledged:
-    'A router has applied its book up to the clock of a partition that has this `position`: it uses no order that left the book before.',
+    'A router has applied its book up to the clock of a partition that has this `position`: it no longer uses orders that left the book before.',
   Parked:
     'A message that could not be handled, or a batch that could not be decoded (`parked-next-offset`): its key, its headers and its bytes.',
   ParkedResolved: 'An operator dealt with a parked message.',
@@ -110,16 +108,16 @@ export const headerSchemas: Readonly<Record<'CloudEvent' | 'FeedEvent', Schema>>
       ce_time: {
         type: 'string',
         pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z$',
-        description: 'When it happened; of a fact read at a block the time of the block.',
+        description: 'When it happened. For a fact read at a block: the time of the block.',
       },
-      'content-type': { const: 'application/json', description: 'Of the value.' },
+      'content-type': { const: 'application/json', description: 'The type of the value.' },
       traceparent: {
         type: 'string',
         pattern: '^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$',
         description: 'The trace that the message belongs to (W3C Trace Context).',
       },
       stored_by: decimal(
-        'Of an order in the log, and of cancellations beside it: milliseconds since 1970. A record with a later time counts for nothing.',
+        'On an order in the log, and on cancellations with it: milliseconds since 1970. Ignore a record that has a later time.',
       ),
       tracestate: text('What vendors add to the trace.'),
       baggage: text('What the trace carries along (W3C Baggage).'),
@@ -137,7 +135,7 @@ export const headerSchemas: Readonly<Record<'CloudEvent' | 'FeedEvent', Schema>>
   },
 };
 
-/** The messages of the document, with the golden ones as examples. */
+/** The messages of the document, keyed by name, with the golden ones as examples. */
 export function describeMessages(
   golden: readonly (readonly [file: string, GoldenMessage])[],
 ): Record<MessageName, Schema> {
@@ -178,7 +176,7 @@ function payloadOf(name: MessageName): Schema {
       return none;
     case 'Parked':
       return {
-        description: 'The bytes as they were. None where the message had none, or `parked-value-omitted` is set.',
+        description: 'The bytes as they were. None if the message had none, or if `parked-value-omitted` is set.',
       };
     default:
       return schemaRef(name);

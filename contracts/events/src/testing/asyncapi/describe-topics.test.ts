@@ -27,7 +27,7 @@ function messageOf({ key, headers, value }: GoldenMessage, change = (data: unkno
   return { key, headers, value: value === null ? null : Buffer.from(JSON.stringify(change(JSON.parse(value)))) };
 }
 
-/** The data with one of its fields or items taken away, or replaced, at any depth. */
+/** Yields the data with one of its fields removed, or one of its values replaced, at any depth. */
 function* changesOf(data: unknown): Generator<unknown> {
   yield* [null, '', '0x', '0x00', '0X1', 'clock', -1, 0, 1.5, 2 ** 60, true, [], {}];
   if (Array.isArray(data)) {
@@ -47,14 +47,14 @@ describe('asyncapi.json', () => {
   });
 
   test('is an AsyncAPI 3.0 document', () => {
-    // The schema brings the one of JSON Schema with it.
+    // The schema includes the schema of JSON Schema, so Ajv need not add its own.
     const ajv = new Ajv({ strict: false, validateFormats: false, meta: false, validateSchema: false });
     const validate = ajv.compile(specs.schemas['3.0.0'] as object);
     expect(validate(readAsyncApi()) ? [] : validate.errors).toEqual([]);
     expect(validate({ ...readAsyncApi(), channels: { book: { messages: 'none' } } })).toBe(false);
   });
 
-  test('every reference in it leads somewhere', () => {
+  test('has no reference that leads nowhere', () => {
     const document = readAsyncApi();
     const refs = [...JSON.stringify(document).matchAll(/"\$ref":"#([^"]+)"/g)].map(([, path = '']) => path);
     const lost = refs.filter((path) => {
@@ -67,7 +67,7 @@ describe('asyncapi.json', () => {
     expect(lost).toEqual([]);
   });
 
-  test.each(golden)('allows %s, and the same with fields of a newer version', (_file, message) => {
+  test.each(golden)('allows %s, also with the fields of a newer version', (_file, message) => {
     const topic = topics[message.topic];
     expect(ours(topic, messageOf(message))).toBeUndefined();
     expect(anyVersion(topic, messageOf(message, withUnknownFields))).toBeUndefined();
@@ -75,7 +75,7 @@ describe('asyncapi.json', () => {
       expect(ours(topic, messageOf(message, withUnknownFields))).toMatch(/additional properties/);
   });
 
-  test.each(golden)('refuses %s without any one of its headers, and under another key', (_file, message) => {
+  test.each(golden)('refuses %s if one of its headers is missing, or under another key', (_file, message) => {
     const topic = topics[message.topic];
     const { key, headers, value } = messageOf(message);
     for (const name of Object.keys(headers)) {
@@ -86,7 +86,7 @@ describe('asyncapi.json', () => {
   });
 
   test.each(golden.filter(([, { value }]) => value !== null))(
-    'refuses what the decoder refuses, and allows what it reads, wherever %s is changed',
+    'refuses exactly those changes of %s that the decoder refuses',
     (_file, { topic, key, headers, value: text }) => {
       const decoders = {
         book: decodeBookRecord,
@@ -106,7 +106,7 @@ describe('asyncapi.json', () => {
     },
   );
 
-  test('knows what is parked and what was decided about it', () => {
+  test('allows parked records and their resolutions, but no unknown resolution', () => {
     const origin = { 'parked-topic': 'limit-orders.maker-events.v1', 'parked-partition': '3', 'parked-offset': '7' };
     const parked = { ...origin, 'parked-reason': 'the value is not JSON', ce_type: 'makerbook.OrderEaten.v1' };
     expect(ours('parked', { key: 'any', headers: parked, value: Buffer.from('{') })).toBeUndefined();

@@ -4,10 +4,10 @@ import type { GoldenMessage } from '../index.js';
 import { describeData, type Schema } from './describe-data.js';
 import { describeMessages, headerSchemas, type MessageName } from './describe-messages.js';
 
-/** What `PARTITIONS` is where nothing else is set. */
+/** The default of the setting `PARTITIONS`. */
 const PARTITIONS = 12;
 
-const partitionOfMaker = `The partition is that of Kafka's own default partitioner for the maker's address: \
+const partitionOfMaker = `The default partitioner of Kafka chooses the partition by the maker's address: \
 \`(murmur2(key) & 0x7fffffff) mod partitions\` over the key's UTF-8 bytes, \`murmur2_random\` in librdkafka.`;
 
 interface TopicText {
@@ -20,7 +20,7 @@ const texts: Readonly<Record<keyof TopicNames, TopicText>> = {
   makerEvents: {
     title: 'The log',
     description: `Every fact about a maker, keyed by maker. ${partitionOfMaker} A maker never moves, so all its facts have \
-one order. Facts about the whole partition have no key and go to every partition; one about the whole service has none, and is \
+one order. A fact about the whole partition has no key and goes to every partition. One about the whole service has no key and is \
 in partition 0.`,
     messages: makerEvent.options.map((option) => option.shape.type.value),
   },
@@ -28,7 +28,7 @@ in partition 0.`,
     title: "The router's feed",
     description: `All open orders, record by record: an entry replaces what is known of its order hash, a tombstone takes the \
 order out, and \`clock:<partition>\` names the block up to which the partition is complete. Each message is published once, and \
-positions never go back. Tombstones are kept for \`delete.retention.ms\`: a reader that was away for longer starts from the \
+positions never go back. Tombstones are kept for \`delete.retention.ms\`: a reader that was down for longer starts from the \
 beginning. A record is in the partition of its order's maker in the log, **not** in the one of its own key: read \
 all partitions.`,
     messages: ['BookEntry', 'BookEntryRemoved', 'BookClock'],
@@ -49,19 +49,19 @@ once.`,
   acks: {
     title: 'Acknowledgements of routers',
     description:
-      'How far each router has applied the book, if it says so: one message for each clock, keyed by router and partition. Ingress waits for it where a maker asks (`Prefer: wait=N; by=router`).',
+      'A router may say how far it has applied the book: one message for each clock, keyed by router and partition. Ingress waits for it if a maker asks (`Prefer: wait=N; by=router`).',
     messages: ['BookAcknowledged'],
   },
   parked: {
     title: 'Parked messages',
     description:
-      'What a service could not handle, with its reason, and what an operator decided about it. For people: no service depends on it.',
+      'It has the messages that a service could not handle, with the reason, and what an operator decided. It is for people: no service depends on it.',
     messages: ['Parked', 'ParkedResolved'],
   },
 };
 
 /**
- * The topics as an AsyncAPI 3.0 document: keys, headers, data, partitions and how long what is kept.
+ * Describes the topics as an AsyncAPI 3.0 document: keys, headers, data, partitions and retention.
  * @param golden messages with the names of their files, shown as examples
  */
 export function describeTopics(golden: readonly (readonly [file: string, GoldenMessage])[]): object {
@@ -75,10 +75,10 @@ export function describeTopics(golden: readonly (readonly [file: string, GoldenM
     info: {
       title: 'Makerbook',
       version: '1.0.0',
-      description: `The Kafka topics of Makerbook. Read them with \`isolation.level=read_committed\`: what a broken transaction \
-left behind must not count. A topic's name may have a prefix, one for the deployment. The number of partitions is a setting of \
-the deployment and fixed for the life of its topics.\n\nWithin \`v1\` fields may be added, never changed or taken away: \
-pass over fields that you do not know. The guide for routers is \`README.md\` beside this file.`,
+      description: `The Kafka topics of Makerbook. Read them with \`isolation.level=read_committed\`: records of aborted \
+transactions must not count. A topic's name may have a prefix, one for the deployment. The number of partitions is a setting of \
+the deployment and fixed for the life of its topics.\n\nWithin \`v1\` fields may be added, never changed or removed: \
+ignore fields that you do not know. The guide for routers is \`README.md\` beside this file.`,
     },
     defaultContentType: 'application/json',
     servers: {
@@ -127,14 +127,14 @@ pass over fields that you do not know. The guide for routers is \`README.md\` be
         certificate: {
           type: 'X509',
           description:
-            'A client certificate, or SASL where the operator has set that up. A router reads the book, and may write acknowledgements.',
+            'A client certificate, or SASL if the operator has set that up. A router reads the book, and may write acknowledgements.',
         },
       },
     },
   };
 }
 
-/** As the Kafka binding has it: numbers, and a list of policies. */
+/** Writes the settings as the Kafka binding has them: numbers, and a list of policies. */
 function topicConfiguration(config: Readonly<Record<string, string>>): Schema {
   return Object.fromEntries(
     Object.entries(config).map(([name, value]) => {

@@ -1,6 +1,6 @@
 import { parser } from '@prometheus-io/lezer-promql';
 
-/** The metrics that an expression reads. @throws Error where it is not PromQL */
+/** Returns the metrics that an expression reads. @throws Error if it is not PromQL */
 export function parsePromql(expr: string): Set<string> {
   const metrics = new Set<string>();
   parser.parse(expr).iterate({

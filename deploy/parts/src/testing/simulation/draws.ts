@@ -1,8 +1,8 @@
 import { type Chance, createChance } from '../chance.js';
 
 /**
- * Draws that follow from a seed, the moment and what they are for, not from how many there were before: so a run stays
- * what it is when the code draws more or less elsewhere.
+ * Draws that depend on the seed, the moment and their purpose, not on the number of draws before. So a run stays the
+ * same when the code draws more or less elsewhere.
  */
 export class Draws {
   readonly #seed: number;

@@ -1,14 +1,14 @@
-/** Time that passes only when everybody waits: works are done one after the other, each at its moment. */
+/** Time that passes only when everybody waits. Work is done one piece after the other, each at its moment. */
 export class VirtualTime {
   nowMs: number;
-  /** The next one stands last. */
+  /** Sorted so that the next one is last. */
   readonly #due: { readonly atMs: number; readonly work: () => void }[] = [];
 
   constructor(startMs: number) {
     this.nowMs = startMs;
   }
 
-  /** Works that are due at one moment are done in the order in which they were put off. */
+  /** Schedules work. Work that is due at the same moment is done in the order of these calls. */
   after(ms: number, work: () => void): void {
     const atMs = this.nowMs + ms;
     let place = this.#due.length;
@@ -20,7 +20,7 @@ export class VirtualTime {
     return new Promise((resolve) => this.after(ms, resolve));
   }
 
-  /** Lets time pass until this has come to its end. */
+  /** Lets time pass until the promise settles. */
   async runUntil<T>(end: Promise<T>): Promise<T> {
     let isOver = false;
     const over = () => {
@@ -38,12 +38,12 @@ export class VirtualTime {
   }
 }
 
-/** Once nothing is left that can go on by itself: ticks come when no promise is left to be settled. */
+/** Resolves when no code can run without time passing: a tick comes once no promise is left to settle. */
 function drained(): Promise<void> {
   return new Promise((resolve) => process.nextTick(resolve));
 }
 
-/** A process on virtual time. Once it is over nothing of it goes on, wherever it was. */
+/** A process on virtual time. Once it is over, none of its waits ends and none of its work is done. */
 export class Life {
   readonly name: string;
   isOver = false;
@@ -72,7 +72,7 @@ export class Life {
     });
   }
 
-  /** Nothing of it goes on for so long; what it has sent is served meanwhile. */
+  /** Pauses the process for this long. Requests that it has sent are served meanwhile. */
   freeze(forMs: number): void {
     this.#frozenUntilMs = Math.max(this.#frozenUntilMs, this.#time.nowMs + forMs);
   }
@@ -98,7 +98,7 @@ export class Life {
     this.isOver = true;
   }
 
-  /** Asks it to stop, and ends it some time later. */
+  /** Asks the process to stop, and kills it after this long. */
   stop(withinMs: number): void {
     this.#stopping.abort();
     this.after(withinMs, () => this.kill());

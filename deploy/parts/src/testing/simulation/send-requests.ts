@@ -1,25 +1,25 @@
 import { Draws } from './draws.js';
 import type { Life, VirtualTime } from './keep-virtual-time.js';
 
-/** The moment from which nothing fails, and all is quick. */
+/** Tells whether the run is calm: from then on nothing fails, and everything is quick. */
 export interface Calm {
   isCalm: boolean;
 }
 
-/** Why a request has no answer. `refused`: its sender knows that it was not served; of the others nothing is known. */
+/** Why a request has no answer. Only with `refused` does the sender know that it was not served. */
 export type Fate = 'refused' | 'not served' | 'not answered';
 
 export interface SendOptions {
-  /** It is not served, for certain. */
+  /** The server is down: it surely does not serve the request. */
   readonly isAway?: boolean;
   /**
-   * Its sender has an answer or a failure by then. It is served by then, or within a second more (an append: half a
-   * minute), or never.
+   * The sender has an answer or a failure within this time. The request is served within this time or a second more
+   * (half a minute more for an append), or never.
    */
   readonly timeoutMs?: number;
 }
 
-/** Serves a request at once, or some time later, or not. */
+/** Sends a request, which is served at once, later, or never. */
 export type Send = <T>(
   what: string,
   serve: () => T,
@@ -27,10 +27,10 @@ export type Send = <T>(
   options?: SendOptions,
 ) => Promise<T>;
 
-/** Serves tests in which nothing fails. */
+/** Sends without faults or delay, for tests in which nothing fails. */
 export const sendAtOnce: Send = async (_what, serve) => serve();
 
-/** The requests of one process to the outside: each takes a while to be served, and another one to be answered. */
+/** Sends the requests of one process to the outside. Each takes a while to be served, and another to be answered. */
 export class Requests {
   readonly life: Life;
   readonly draws: Draws;
@@ -48,10 +48,10 @@ export class Requests {
     this.#paceMs = this.draws.at(-2, 'pace').pick([2, 20, 200]);
   }
 
-  /** As a function of its own. */
+  /** `send` as a function that can be passed on. */
   readonly sender: Send = (...request) => this.send(...request);
 
-  /** What was on the way when the process died may be served all the same, and so may what is not answered. */
+  /** A request in flight when the process dies may still be served. So may one that gets no answer. */
   send<T>(
     what: string,
     serve: () => T,
@@ -88,7 +88,7 @@ export class Requests {
   }
 }
 
-/** What was sent last before the time-out may be on its way for so long. */
+/** A request may arrive this long after its time-out. */
 const SPARE_MS = 1_000;
-/** An append may be for longer: a closed socket still sends what it holds. */
+/** An append may arrive even later: a closed socket still sends what it holds. */
 const LATE_MS = 30_000;

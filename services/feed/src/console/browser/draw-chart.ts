@@ -2,15 +2,15 @@ import uPlot from 'uplot';
 
 type Described = Pick<uPlot.Options, 'scales' | 'series'> & { readonly axes: uPlot.Axis[] };
 
-/** What a chart is drawn with. */
+/** The colors and axes to draw a chart with. */
 export interface Pen {
-  /** The color that a variable of the style sheet stands for now: a canvas takes no variable. */
+  /** The current color of a variable of the style sheet. A canvas cannot use the variable itself. */
   readonly color: (name: string) => string;
-  /** @param size of its labels, in pixels */
+  /** @param size the size of its labels, in pixels */
   readonly axis: (size: number) => uPlot.Axis;
 }
 
-/** A chart that fills its place, and follows the color scheme. @returns takes its data */
+/** A chart that fills its place, and follows the color scheme. @returns a function that shows data in it */
 export function openChart(className: string, describe: (pen: Pen) => Described) {
   const element = document.createElement('div');
   element.className = className;

@@ -2,7 +2,7 @@ import uPlot from 'uplot';
 import { openChart, type Pen } from './draw-chart.js';
 import type { depthOf } from './list-markets.js';
 
-/** So much around the median of the prices is shown: some orders are far from any market. */
+/** How much to show around the median of the prices. Some orders are far from any market. */
 const SHOWN_SHARE = 0.1;
 
 /** A chart of the depth of a market over the price: bids and asks as steps. */

@@ -1,7 +1,7 @@
 import { openChart } from './draw-chart.js';
 import { tellTime } from './tell-amounts.js';
 
-/** What was paid in one fill. */
+/** The price that was paid in one fill. */
 export interface Trade {
   /** Unix seconds. */
   readonly seconds: number;
@@ -9,7 +9,7 @@ export interface Trade {
   readonly isAsk: boolean;
 }
 
-/** Of a time below the axis, with the space between two, in pixels. */
+/** The width of a time below the axis, with the space to the next one, in pixels. */
 const TIME_WIDTH = 180;
 
 /** A chart of the prices that were paid over time: a line, and a dot for each fill of a sell and of a buy. */

@@ -8,9 +8,9 @@ export class FoldedBook {
   readonly orders = new RankedOrders();
   readonly entries = new Map<string, BookEntry>();
   readonly clocks = new Map<number, BookClock>();
-  /** When the first record of a fact came here, in milliseconds, by the place of the fact in the log. */
+  /** When the first record of a fact came here, in Unix milliseconds. Keyed by the fact's place in the log. */
   readonly seenMs = new Map<string, number>();
-  /** Records are news from now on, and not those of the snapshot. */
+  /** True once the snapshot is read. Records are news from then on. */
   isLive = false;
 
   apply({ partition, key, value, headers }: FeedRecord, nowMs: number): void {

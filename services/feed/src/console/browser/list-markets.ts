@@ -7,7 +7,7 @@ type Address = Pair['tokenIn'];
 type Shown = Pick<Page, 'book' | 'tokens' | 'when'>;
 /** Two tokens that are traded for each other. Prices are in `quote` for one `base`. */
 export type Market = Readonly<Record<'base' | 'quote', Address>>;
-/** What can be bought or sold at a price, and up to it, in base. */
+/** What can be bought or sold at a price (`size`), and up to this price (`amount`), in base. */
 export type Point = { readonly price: number; readonly size: number; readonly amount: number };
 
 const LEVELS_MAX = 200;
@@ -17,7 +17,7 @@ export const nameOf = ({ tokens }: Pick<Page, 'tokens'>, { base, quote }: Market
 
 export const keyOf = ({ base, quote }: Market) => `${base}-${quote}`;
 
-/** An order in its market: of two tokens the one with fewer decimals prices the other. `share`: what is left. */
+/** An order in its market. The token with fewer decimals prices the other. `share` is the part that is left. */
 export function offerOf(
   entry: Pick<BookEntry, 'remainingMakingAmount'> & { readonly order: Pick<BookEntry['order'], 'making' | 'taking'> },
   tokens: Tokens,
@@ -46,7 +46,7 @@ export function listMarkets(page: Shown) {
   return markets.sort((a, b) => b.orders - a.orders || (a.key < b.key ? -1 : 1));
 }
 
-/** What can be filled of the market, from the best price on, each amount with those before it. */
+/** What can be filled in the market, from the best price on. Each amount includes those before it. */
 export function depthOf({ book, tokens, when }: Shown, market: Market, levelsMax = LEVELS_MAX) {
   const side = (pair: Pair, sides: (level: Level) => readonly [base: bigint, quote: bigint]) => {
     const points: Point[] = [];

@@ -17,7 +17,7 @@ const AGAIN_MS = 3_000;
 const ASK_MS_MAX = 60_000;
 
 const key = sessionStorage.getItem(KEY) ?? '';
-/** By how much the clock of the service is ahead of the one here. */
+/** How far the clock of the service is ahead of the one here. */
 let aheadMs = 0;
 let [problem, isRefused] = ['Reading the book …', false];
 const local = await fetch('/local/stack.json').catch(() => undefined);
@@ -51,7 +51,7 @@ followBook();
 void repeat(draw, DRAW_MS);
 void repeat(readState, STATE_MS);
 
-/** A reader who is refused, or whose key can be none, is asked for the key. */
+/** Opens a reader of the book. If the key cannot be a key, the page asks for one. */
 function openReader(): ReturnType<typeof readOverHttp> | undefined {
   try {
     return readOverHttp({ baseUrl: location.origin, ...(key !== '' && { key }) });
@@ -72,7 +72,7 @@ function followBook(): void {
     },
     onFatal: (error) => {
       problem = error.message;
-      // It cannot be read on from here: the page begins anew.
+      // The book cannot be read on from here, so load the page again.
       isRefused = /answers 401/.test(problem);
       if (!isRefused) setTimeout(() => location.reload(), AGAIN_MS);
     },
@@ -93,8 +93,8 @@ async function readState(): Promise<void> {
 }
 
 /**
- * Repeats the work while the page is seen, in a tenth of the time at most: a large book takes long to draw. What fails
- * is done again: an answer can be cut.
+ * Repeats the work while the page is visible. Takes a tenth of the time at most, because a large book takes long to
+ * draw. Tries again after a failure, because an answer can be cut.
  */
 async function repeat(work: () => void | Promise<void>, everyMs: number): Promise<void> {
   for (;;) {
@@ -103,7 +103,7 @@ async function repeat(work: () => void | Promise<void>, everyMs: number): Promis
     const pauseMs = Math.max(everyMs, 9 * (performance.now() - startedAt));
     await done;
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
-    // A page that is not seen has no frames.
+    // A page that is not visible has no frames.
     await new Promise(requestAnimationFrame);
   }
 }
@@ -152,7 +152,7 @@ function describeMoment(): [name: string, value: Content][] {
   ];
 }
 
-/** Goes to an order or a maker that is looked for, or reads with the key that is given. */
+/** Goes to the order or maker that the user looks for, or reads with the key that the user gives. */
 function submit(event: SubmitEvent): void {
   event.preventDefault();
   const given = new FormData(event.target as HTMLFormElement);
@@ -165,6 +165,6 @@ function submit(event: SubmitEvent): void {
     sessionStorage.setItem(KEY, String(given.get('key')).trim());
     location.reload();
   }
-  problem = view === undefined ? 'An order hash has 64 hex digits, a maker 40; the salt is a number behind it.' : '';
+  problem = view === undefined ? 'An order hash has 64 hex digits, a maker 40; the salt is a number after it.' : '';
   if (view !== undefined) location.hash = view;
 }

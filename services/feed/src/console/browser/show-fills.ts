@@ -5,7 +5,7 @@ import { keepAsking, linkOut, linkTo, table } from './show-rows.js';
 import type { Page } from './state.js';
 import { type Tokens, tellPrice, tellTime } from './tell-amounts.js';
 
-/** Newest first; a text: why there are none. */
+/** The fills, newest first, or a text that says why there are none. */
 export type Fills = readonly BookFill[] | string;
 type Amounts = Pick<BookFill, 'makingAmount' | 'takingAmount'> & {
   readonly [Token in 'makingToken' | 'takingToken']?: BookFill[Token] | undefined;
@@ -14,8 +14,8 @@ type Amounts = Pick<BookFill, 'makingAmount' | 'takingAmount'> & {
 const FILLS_MS = 4_000;
 
 /**
- * Asks for the newest fills while they are looked at.
- * @returns asks for those that fit any of as many queries
+ * Asks for the newest fills while a view shows them.
+ * @returns a function that asks for the fills that fit any of its queries
  */
 export function keepAskingFills(page: Page, queries: number) {
   const asks = Array.from({ length: queries }, () =>
@@ -32,7 +32,7 @@ export function keepAskingFills(page: Page, queries: number) {
   };
 }
 
-/** A fill as an order of its amounts: it has the price that was paid. Undefined where its tokens are not known. */
+/** Describes a fill as an order of its amounts, at the price that was paid. Undefined if its tokens are unknown. */
 export function offerOfFill(fill: Amounts, tokens: Tokens) {
   const { makingToken, makingAmount, takingToken, takingAmount } = fill;
   if (makingToken === undefined || takingToken === undefined) return undefined;
@@ -41,7 +41,7 @@ export function offerOfFill(fill: Amounts, tokens: Tokens) {
   return offerOf({ order: { making, taking }, remainingMakingAmount: makingAmount }, tokens);
 }
 
-/** A table of fills. @param isOfPair all are of one pair, which has not to be named */
+/** A table of fills. @param isOfPair true if all are of one pair, which needs no column */
 export function tableOfFills(page: Page, name: string, fills: Fills, { isOfPair = false } = {}) {
   if (typeof fills === 'string') return html`<p>${fills}</p>`;
   const { tokens } = page;

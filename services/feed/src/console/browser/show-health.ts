@@ -9,20 +9,20 @@ const UNANSWERED_SECONDS_MAX = 15;
 
 type Checks = ConsoleState['checks'];
 
-/** How many seconds /console/state was not answered; undefined while that is recent. Older checks are not shown. */
+/** How many seconds ago /console/state answered; undefined if that is recent. Older checks are not shown. */
 function silenceOf({ stateAtMs }: Page): number | undefined {
   const seconds = (performance.now() - stateAtMs) / 1000;
   return seconds > UNANSWERED_SECONDS_MAX ? seconds : undefined;
 }
 
-/** What is well or not, by the processes and by what the page sees itself. */
+/** The checks of the processes, and those of the page itself. */
 export function listChecks(page: Page): Checks {
   const { book, state, when } = page;
   const { nowSeconds, staleSecondsMax } = when();
   const stale = [...book.clocks.keys()].filter((partition) => book.ageOf(partition, nowSeconds) > staleSecondsMax);
   const silence = silenceOf(page);
   const told =
-    silence === undefined ? 'tells this page the state' : `has told this page no state for ${tellAge(silence)}`;
+    silence === undefined ? 'sends this page the state' : `has sent this page no state for ${tellAge(silence)}`;
   return [
     { isWell: silence === undefined, what: `feed: ${told}`, alert: 'FeedDown' },
     ...(silence === undefined ? (state?.checks ?? []) : []),
@@ -49,7 +49,7 @@ function showHealth(page: Page, fills: Fills) {
   return html`
     <h1>Health</h1>
     ${wrong.length > 0 ? showChecks(page, 'Wrong', wrong) : ''}
-    <details><summary>✓ ${well.length} of ${checks.length} checks are well</summary>${showChecks(page, 'Well', well)}</details>
+    <details><summary>✓ ${well.length} of ${checks.length} checks are ok</summary>${showChecks(page, 'Well', well)}</details>
     <h2>Partitions of the book</h2>
     <p class="hint">The age of the clock, facts that are not folded yet, and the projector.</p>
     <ol class="strip">${[...clocks.keys()].sort((a, b) => a - b).map((partition) => tile(page, partition))}</ol>
@@ -76,7 +76,7 @@ function showChecks(page: Page, name: string, checks: Checks) {
   return table(name, ['What', 'Runbook'], rows, 'checks');
 }
 
-/** The clock of a partition, and who works on it. */
+/** The clock of a partition, and its owner. */
 function tile({ book, state, when }: Page, partition: number) {
   const { nowSeconds, staleSecondsMax } = when();
   const age = book.ageOf(partition, nowSeconds);

@@ -7,21 +7,21 @@ import { copyable, facts, keepAsking, linkTo, table } from './show-rows.js';
 import type { Page, View } from './state.js';
 import { type Tokens, tellTime } from './tell-amounts.js';
 
-/** Each starts a command of the operator. */
+/** How often to ask for decisions. Each time a command of the operator starts. */
 const ASK_DECISIONS_MS = 20_000;
 const COMMANDS = ['history', 'suspend', 'add', 'remove', 'release', 'set --open-orders 2000'];
 
-/** What an operator's decision has, as `makers history --json` tells it. */
+/** The fields of an operator's decision, as `makers history --json` has them. */
 const DECISION = ['at', 'type', 'limits', 'by', 'reason'];
 
 const CAP = ['Token', 'At most', 'In', 'Filled', 'Window ends (UTC)', 'Orders'];
 
 type Told = Readonly<Record<string, unknown>>;
 
-/** What query tells of a maker; the rest are its limits. */
+/** What query tells about a maker. The other fields are its limits. */
 interface Report extends Told {
   readonly cancelKeys: readonly string[];
-  /** When it fires, in seconds since 1970; 0: never. */
+  /** It fires at `cancelAt`, in seconds since 1970. 0: never. */
   readonly switch: { readonly cancelAt: number; readonly key: string | null };
   readonly caps: readonly {
     readonly token: string;
@@ -32,7 +32,7 @@ interface Report extends Told {
   }[];
 }
 
-/** The view of one maker: by the book, by query where it is asked, and on a local stack by the operator's command. */
+/** The view of one maker: the book, what query answers, and on a local stack the output of the operator's command. */
 export function openMaker(page: Page): View {
   const ask = keepAsking<Report>(page);
   const askSalted = keepAsking<string[]>(page);
@@ -45,7 +45,7 @@ export function openMaker(page: Page): View {
     const report = ask(`/console/makers/${maker}`);
     const decisions = isLocal ? askDecisions(`/local/makers/${maker}/decisions`) : 'The first command shows them.';
     const command = isLocal ? `MAKERBOOK_DATA='${page.localFolder}' npm run makers --` : 'operator makers';
-    // `openOrdersMax` is told as `open orders max`.
+    // `openOrdersMax` is shown as `open orders max`.
     const { caps, ...told }: Partial<Report> = typeof report === 'object' ? report : { limits: report };
     const limits = Object.entries({ ...told, ...(told.switch && { switch: tellSwitch(page, told.switch) }) }).map(
       ([name, value]) => [name.replace(/[A-Z]/g, ' $&').toLowerCase(), tellValue(value)] as const,
@@ -75,7 +75,7 @@ export function openMaker(page: Page): View {
   };
 }
 
-/** The maker's orders with a salt, its own number of them: those in the book, and the others that query knows. */
+/** The maker's orders with a salt, the maker's number for them: those in the book, and the others that query knows. */
 function showSalted(page: Page, salt: string, entries: readonly BookEntry[], told: readonly string[] | string) {
   const open = entries.filter(({ order }) => order.salt === salt);
   const rest = typeof told === 'string' ? [] : told.filter((hash) => !page.book.entries.has(hash));
@@ -95,7 +95,7 @@ function tellSwitch({ when }: Page, { cancelAt, key }: Report['switch']): string
   return `${inSeconds > 0 ? `fires in ${inSeconds} s, at ${time}` : `fired at ${time}`}${key === null ? '' : `, set by ${key}`}`;
 }
 
-/** What of each cap is filled in its window, which begins with the first fill. */
+/** How much of each cap is filled in its window. A window begins with the first fill. */
 function listCaps({ tokens, when }: Page, caps: Report['caps']) {
   return caps.map(({ token, amount, windowSeconds, filled, untilSeconds }) => {
     const isOpen = untilSeconds > when().nowSeconds;
@@ -113,7 +113,7 @@ function listCaps({ tokens, when }: Page, caps: Report['caps']) {
   });
 }
 
-/** By token that the maker sells: what its orders need, and its newest funds. */
+/** For each token that the maker sells: what its orders need, and the maker's newest funds. */
 function listFunds(tokens: Tokens, entries: readonly BookEntry[]) {
   return [...Map.groupBy(entries, ({ order }) => order.making.token)].map(([token, all]) => {
     const needed = all.reduce((sum, { remainingMakingAmount }) => sum + BigInt(remainingMakingAmount), 0n);

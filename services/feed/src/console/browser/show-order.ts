@@ -13,14 +13,14 @@ type Step = OrderReport['timeline'][number];
 
 export const fundingOf = (entry: BookEntry) => (entry.status === 'VALIDATING' ? undefined : entry.funding);
 
-/** Balance and allowance. */
+/** Formats balance and allowance. */
 export function tellFunds(tokens: Tokens, token: string, funding: Funding | undefined): readonly [string, string] {
   if (funding === undefined) return ['not read yet', 'not read yet'];
   const isUnlimited = BigInt(funding.allowance) >= 2n ** 255n;
   return [tokens.tell(funding.balance, token), isUnlimited ? 'unlimited' : tokens.tell(funding.allowance, token)];
 }
 
-/** The view of one order: by the book, and by its history where query is asked. */
+/** The view of one order: its record in the book, and its history from query. */
 export function openOrder(page: Page): View {
   const ask = keepAsking<OrderReport>(page);
   return (hash) => {

@@ -9,14 +9,14 @@ import type { Page, View } from './state.js';
 import { alignTo, type Tokens, tellPrice } from './tell-amounts.js';
 
 const ORDERS_SHOWN = 100;
-/** Of the newest orders and fills. */
+/** How many of the newest orders and fills are shown. */
 export const NEWEST_SHOWN = 10;
-/** Levels of each side of the ladder. */
+/** How many levels of each side of the ladder are shown. */
 const LEVELS_SHOWN = 10;
 
 type Token = ReturnType<Tokens['of']>;
 
-/** The view of all pairs and of a chosen one, by the key of its market. */
+/** The view of all pairs, and of the pair chosen by the key of its market. */
 export function openPairs(page: Page): View {
   const parts = { draw: openDepthChart(), drawPrices: openPriceChart(), askFills: keepAskingFills(page, 2) };
   return (chosen) => showPairs(page, chosen, parts);
@@ -93,13 +93,13 @@ function showPrices(page: Page, fills: Fills, draw: ReturnType<typeof openPriceC
   return html`<div role="img" aria-label=${words}>${draw(trades)}</div><p class="hint">${words}.</p>`;
 }
 
-/** Instead of a chart: there is nothing to draw axes by. */
+/** Takes the place of the chart, because there is nothing to draw axes by. */
 function tellEmpty({ orders, stale }: { readonly orders: number; readonly stale: number }) {
   const why = stale === 0 ? 'the funds of the makers are used up' : `${stale} of ${orders} orders are stale`;
   return html`<p id="depth-empty" class="wrong">Nothing can be filled now: ${why}.</p>`;
 }
 
-/** Sells above the spread and buys below it, each with what can be had from the spread to there. */
+/** Shows sells above the spread and buys below it, each with the sum from the spread up to its price. */
 function showLadder({ asks, bids }: ReturnType<typeof depthOf>, base: string, quote: string) {
   const tellAmount = alignTo(
     Math.max(...[asks, bids].map((points) => points.slice(0, LEVELS_SHOWN).at(-1)?.amount ?? 0)),
@@ -125,7 +125,7 @@ function showLadder({ asks, bids }: ReturnType<typeof depthOf>, base: string, qu
 export const statusOf = ({ status, reason }: { readonly status: string; readonly reason?: string | undefined }) =>
   reason === undefined ? status : `${status}: ${reason}`;
 
-/** A table of orders, of many the first ones. */
+/** A table of orders. Of many it shows the first ones. */
 export function tableOf(page: Page, name: string, entries: readonly BookEntry[]) {
   const rows = entries.slice(0, ORDERS_SHOWN).map((entry) => {
     const { order, orderHash, remainingMakingAmount } = entry;

@@ -5,13 +5,13 @@ import { copyable, linkTo, table } from './show-rows.js';
 import type { Page, View } from './state.js';
 import { parseUnits } from './tell-amounts.js';
 
-/** The least that is accepted, in hundredths of a percent of what is quoted. */
+/** The least amount to accept, in hundredths of a percent of the expected one. */
 const ACCEPTED = 9_900n;
 
 /** The view that asks for a quote. */
 export function openQuote(page: Page): View {
   const { tokens, book } = page;
-  /** `asked`: what the transaction takes. */
+  /** `asked` is the amount that the transaction takes. */
   let quoted: (BookQuote & { readonly asked: bigint }) | undefined;
   let said = '';
   const attempt = async (work: Promise<string>) => {

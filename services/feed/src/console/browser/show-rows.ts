@@ -23,14 +23,14 @@ export function table(name: string, columns: readonly string[], rows: readonly R
     </figure>`;
 }
 
-/** Names with what they stand for. */
+/** A list of names with their values. */
 export const facts = (pairs: readonly (readonly [name: string, value: Content])[]) =>
   html`<dl>${pairs.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 
 export const linkTo = (view: 'order' | 'maker', hex: string) =>
   html`<a href="#${view}/${hex}" title=${hex}>${shorten(hex)}</a>`;
 
-/** A link to a page elsewhere, where the operator has named one. */
+/** A link to an external page, if the operator has named one. */
 export function linkOut({ state }: Page, kind: string, id: string, text = id): Content {
   const address = state?.links[kind]?.replace('{}', id);
   return html`<a href=${address ?? nothing} title=${id}>${text}</a>`;
@@ -48,8 +48,8 @@ export function copyable(text: string): TemplateResult {
 }
 
 /**
- * Asks for JSON while it is looked at: at once, and then every so often.
- * @returns the newest answer; a text: why there is none
+ * Asks for JSON while a view shows it: at once, and then after each `everyMs`.
+ * @returns a function that gives the newest answer, or a text that says why there is none
  */
 export function keepAsking<T extends object>({ ask }: Page, everyMs = 2_000): (path: string) => T | string {
   let [asked, nextAtMs] = ['', 0];
@@ -61,11 +61,11 @@ export function keepAsking<T extends object>({ ask }: Page, everyMs = 2_000): (p
   };
   return (path) => {
     if (path !== asked) [asked, nextAtMs, answer] = [path, 0, 'Reading it …'];
-    // What is not answered is asked again.
+    // A request without an answer is sent again.
     if (performance.now() < nextAtMs) return answer;
     nextAtMs = performance.now() + everyMs;
     askOnce(path).catch(() => {
-      if (typeof answer === 'string') answer = 'It is not answered, and asked again.';
+      if (typeof answer === 'string') answer = 'No answer: asking again.';
     });
     return answer;
   };

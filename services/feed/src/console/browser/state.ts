@@ -8,29 +8,29 @@ export interface ConsoleState {
   /** Symbol, decimals and address of each. */
   readonly tokens: readonly string[][];
   readonly staleSecondsMax: number;
-  /** Addresses of pages elsewhere, by what they are about, for which `{}` stands. */
+  /** Addresses of external pages, keyed by kind. `{}` stands for what a page is about. */
   readonly links: Readonly<Record<string, string>>;
-  /** What is well or not, and the alert whose section of the runbook says what to do. */
+  /** What is well or not, with the alert whose section of the runbook says what to do. */
   readonly checks: readonly { readonly isWell: boolean; readonly what: string; readonly alert: string }[];
-  /** By partition: the projector that works on it, and how many messages it is behind. */
+  /** Keyed by partition: its projector, and how many messages that projector is behind. */
   readonly owners: Readonly<Record<string, readonly [owner: string, lag: number]>>;
   readonly facts: readonly (readonly [name: string, value: string])[];
-  /** The first cell of a row names it. */
+  /** The first cell of a row names the row. */
   readonly tables: readonly (readonly [title: string, columns: string[], rows: readonly string[][]])[];
 }
 
-/** What all views draw from. */
+/** The data of all views. */
 export interface Page {
   readonly book: FoldedBook;
   readonly tokens: Tokens;
   state: ConsoleState | undefined;
-  /** When the state was told last, by `performance.now()`. */
+  /** When the state was read last, by `performance.now()`. */
   stateAtMs: number;
-  /** The data folder, where `npm start` runs this on the same machine. */
+  /** The data folder, if `npm start` runs this on the same machine. */
   readonly localFolder: string | undefined;
   readonly when: () => Required<When>;
   readonly ask: (path: string, init?: RequestInit) => Promise<Response>;
 }
 
-/** Draws a view anew. @param argument what stands behind its name in the address */
+/** Draws a view. @param argument what follows the view's name in the address */
 export type View = (argument: string) => TemplateResult;

@@ -7,7 +7,7 @@ const amounts = new Intl.NumberFormat('en', {
   roundingMode: 'trunc',
 });
 
-/** Tokens by address: those that are not known are named by it, and counted in their smallest unit. */
+/** Tokens, keyed by address. An unknown token is named by its address, and counted in its smallest unit. */
 export class Tokens {
   readonly #known = new Map<string, { readonly symbol: string; readonly decimals: number }>();
 
@@ -27,7 +27,7 @@ export class Tokens {
     return `${amounts.format(`${BigInt(amount)}E-${decimals}` as '0')} ${symbol}`;
   }
 
-  /** In whole units, nearly: for charts and prices. */
+  /** Converts to whole units, nearly: for charts and prices. */
   units(amount: bigint | string, address: string): number {
     return Number(amount) / 10 ** this.of(address).decimals;
   }
@@ -35,23 +35,23 @@ export class Tokens {
 
 export const shorten = (hex: string): string => (hex.length > 12 ? `${hex.slice(0, 6)}…${hex.slice(-4)}` : hex);
 
-/** @returns undefined where the text is no amount of the token above zero */
+/** Parses whole units. @returns smallest units, or undefined if the text is no amount of the token above zero */
 export function parseUnits(text: string, decimals: number): bigint | undefined {
   const [, whole = '', fraction = ''] = /^([0-9]+)(?:\.([0-9]*))?$/.exec(text.trim().replaceAll(',', '')) ?? [];
   if (whole === '' || fraction.length > decimals) return undefined;
   return BigInt(whole + fraction.padEnd(decimals, '0')) || undefined;
 }
 
-/** Six significant digits, always as many: they do not jump. */
+/** Always has six significant digits, so that prices do not jump. */
 export const tellPrice = (price?: number): string => (price === undefined ? '–' : prices.format(price));
 
-/** Numbers of a column: each with as many digits behind the point as six significant ones of the greatest have. */
+/** Gives the numbers of a column as many decimals as the greatest one has with six significant digits. */
 export function alignTo(greatest: number): (amount: number) => string {
   const digits = Math.min(18, Math.max(0, 5 - Math.floor(Math.log10(greatest || 1))));
   return new Intl.NumberFormat('en', { minimumFractionDigits: digits, maximumFractionDigits: digits }).format;
 }
 
-/** Of a clock: always as precise, so that it does not jump. */
+/** Formats the age of a clock, always as precisely, so that it does not jump. */
 export const tellAge = (seconds: number): string => `${seconds.toFixed(1)} s`;
 
 export function tellSeconds(seconds: number | undefined): string {
@@ -59,9 +59,9 @@ export function tellSeconds(seconds: number | undefined): string {
   return seconds < 1 ? `${Math.round(seconds * 1000)} ms` : tellAge(seconds);
 }
 
-/** Beyond it a date cannot be told. */
+/** The greatest time that a date can have. */
 const DATE_MS_MAX = 8.64e15;
 
-/** In UTC. */
+/** Formats a time in UTC. */
 export const tellTime = (ms: number): string =>
   ms > DATE_MS_MAX ? 'never' : new Date(ms).toISOString().replace('T', ' ').slice(0, 19);

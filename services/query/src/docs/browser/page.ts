@@ -2,12 +2,12 @@ import type { Info } from '@makerbook/contracts-http';
 import { paths } from '@makerbook/contracts-http/paths';
 import { html, render } from 'lit-html';
 
-/** How often clock and block are read while the page is seen. */
+/** How often to read clock and block while the page is visible. */
 const REFRESH_MS = 5_000;
 const COPIED_MS = 1_500;
 const RESULTS_MAX = 12;
 
-/** A section of the pages that the search finds, as search.json has it. */
+/** A section that the search can find, as search.json has it. */
 export interface Section {
   readonly path: string;
   readonly title: string;
@@ -23,7 +23,7 @@ if (block && clock) {
   setInterval(() => document.visibilityState === 'visible' && void showMoment(block, clock), REFRESH_MS);
 }
 
-/** Puts the address of this service into the programs. */
+/** Writes the address of this service into the programs. */
 function nameBaseUrl(): void {
   const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (texts.nextNode() !== null) {
@@ -44,7 +44,7 @@ function addCopyButton(figure: HTMLElement): void {
   figure.append(button);
 }
 
-/** Lists the sections that have all words of the search, those with a word in their title first. */
+/** Lists the sections that contain all words of the search. Those with a word in their title come first. */
 function openSearch(form: HTMLFormElement): void {
   let sections: Promise<readonly Section[]> | undefined;
   form.hidden = false;

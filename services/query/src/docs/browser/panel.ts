@@ -6,10 +6,10 @@ import { html, nothing, render, type TemplateResult } from 'lit-html';
 
 const KEPT = 'makerbook.throw-away-key';
 
-/** What a stack of `npm start` tells this machine. */
+/** What a local stack, started by `npm start`, tells the page. */
 interface LocalStack {
   readonly folder: string;
-  /** Where it is on. */
+  /** Undefined if the console is off. */
   readonly consoleUrl?: string;
 }
 
@@ -18,13 +18,13 @@ const told = await fetch('/local/stack.json').catch(() => undefined);
 const stack = told?.ok ? ((await told.json()) as LocalStack) : undefined;
 let client: MakerbookClient;
 let maker = '';
-/** What was signed last: it belongs to the request that follows. */
+/** The data that was signed last. It belongs to the next request. */
 let signed = '';
 let prepared = '';
 let listed = '';
 let orders: readonly LimitOrderRecord[] = [];
 let sent = 0;
-/** The tokens of the form, as they are typed. */
+/** The tokens in the form, as typed. */
 let [sold, bought]: string[] = service.tokens.map(({ address }) => address);
 const shorten = (hex: string) => `${hex.slice(0, 10)}…${hex.slice(-6)}`;
 await use(keySigner(false));
@@ -35,7 +35,7 @@ function show(id: string, drawn: TemplateResult): void {
   if (element !== null) render(drawn, element);
 }
 
-/** Draws what changes. */
+/** Draws the parts of the page that change. */
 function draw(): void {
   const signing = html`
     <p>Maker <code>${maker}</code></p>
@@ -56,7 +56,7 @@ function draw(): void {
   if (stack !== undefined) show('local', offerHelp(stack));
 }
 
-/** What a local stack does for the maker, and how the whitelist is changed by hand. */
+/** Offers what a local stack does for the maker, and shows how to change the whitelist by hand. */
 function offerHelp({ folder, consoleUrl }: LocalStack) {
   const command = `MAKERBOOK_DATA='${folder}' npm run makers -- add ${maker}`;
   const copy = () => navigator.clipboard.writeText(command);
@@ -94,7 +94,7 @@ function findToken(token: string) {
   return service.tokens.find(({ address }) => address === token.trim().toLowerCase());
 }
 
-/** A token that the operator has not named is counted in its smallest unit. */
+/** 0 for a token that the operator has not named: its amounts are in the smallest unit. */
 function decimalsOf(token = ''): number {
   return findToken(token)?.decimals ?? 0;
 }
@@ -111,7 +111,7 @@ function tellAmount(amount: string, token: string): string {
   return `${units} ${findToken(token)?.symbol ?? `of ${shorten(token)}`}`;
 }
 
-/** @param takes a list of addresses to choose from, or a number with at most so many decimals */
+/** @param takes the id of a list of addresses to choose from, or the most decimals of a number */
 function input(label: string, name: string, value = '', takes: string | number = 0) {
   const isNumber = typeof takes === 'number';
   const number = {
@@ -125,7 +125,7 @@ function input(label: string, name: string, value = '', takes: string | number =
     placeholder=${isNumber ? nothing : '0x…'}></label>`;
 }
 
-/** The way to cancel comes first: the last column of a wide table is out of sight. */
+/** The button to cancel comes first, because the last column of a wide table is out of sight. */
 function rowOf({ order, orderHash, ...state }: LimitOrderRecord) {
   const cancel = async () => {
     await client.cancelOrders([{ orderHash, order }]);
@@ -140,7 +140,7 @@ function rowOf({ order, orderHash, ...state }: LimitOrderRecord) {
     </tr>`;
 }
 
-/** Does what a button or the form asks for, and says why where it fails. */
+/** Runs the work of a button or of the form. Shows the reason if it fails. */
 function act(work: (event: Event) => Promise<void>) {
   return async (event: Event) => {
     event.preventDefault();
@@ -202,7 +202,7 @@ async function list(): Promise<void> {
   listed = records.length === 1 ? '1 open order' : `${records.length} open orders`;
 }
 
-/** One for each signer: it keeps the clock of the service. */
+/** Opens a client for one signer. The client keeps the clock of the service. */
 function openClient(signer: Signer): MakerbookClient {
   const onSign = (data: TypedData, digest: string) => {
     signed = `digest ${digest}\n\n${JSON.stringify(data, null, 2)}`;
@@ -212,10 +212,10 @@ function openClient(signer: Signer): MakerbookClient {
   return createClient({ ...service, limitOrderProtocol, baseUrl, signer, onSign, fetch: fetchAndShow });
 }
 
-/** Sends a request, and shows it with what was signed for it and its answer. */
+/** Sends a request. Shows it with the data signed for it and its answer. */
 async function fetchAndShow(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
   const answer = await fetch(input, init);
-  // It asks for the time alone.
+  // The client asks only for the time: do not show this request.
   if (String(input).endsWith(paths.info)) return answer;
   const text = await answer.clone().text();
   const method = init.method ?? 'GET';

@@ -1,4 +1,4 @@
-"""All orders of the feed in memory, record by record in the order of each partition."""
+"""Keeps all orders of the feed in memory. Applies records in the order of each partition."""
 
 import hashlib
 import re
@@ -15,27 +15,27 @@ __all__ = ["Book", "BookChange", "BookHash", "FeedBatch", "FeedRecord", "FeedVio
 
 @dataclass(frozen=True)
 class FeedBatch:
-    """What a reader hands over at once; nothing while the feed is quiet."""
+    """The records that a reader hands over at once; none while the feed is quiet."""
 
     records: Sequence[FeedRecord]
-    #: Whether all that the feed held at the start has been handed over. Before that, orders are missing.
+    #: Whether the reader has handed over all that the feed held at the start. Before that, orders are missing.
     is_whole: bool
-    #: How many partitions the feed has; 0 until it is known.
+    #: How many partitions the feed has; 0 until known.
     partitions: int
 
 
 @dataclass(frozen=True)
 class BookChange:
-    """What one record changed."""
+    """The change that one record made."""
 
     kind: Literal["entry", "removed", "clock"]
-    #: What the book holds of the order now; None where it was removed.
+    #: The order as the book holds it now; None if removed.
     entry: BookEntry | None = None
-    #: What it held before; None where it held nothing.
+    #: The order as the book held it before; None if it held none.
     before: BookEntry | None = None
     clock: BookClock | None = None
     order_hash: str = ""
-    #: Why it was removed.
+    #: Why the order was removed.
     removal: str | None = None
 
 
@@ -50,7 +50,7 @@ class BookHash:
         self._count(entry, 1)
 
     def remove(self, entry: Mapping[str, Any]) -> None:
-        """An entry that was added as it is."""
+        """Takes an entry out. It must be the same as when it was added."""
         self._count(entry, -1)
 
     def _count(self, entry: Mapping[str, Any], sign: int) -> None:
@@ -64,33 +64,33 @@ class BookHash:
 
 
 class Book:
-    """There is nothing to filter: the feed is published exactly once and never goes back.
+    """The open orders of the feed. No record needs a filter: the feed is published exactly once and never goes back.
 
-    `apply` checks that it is so.
+    `apply` checks that this holds.
     """
 
     def __init__(self) -> None:
-        #: Open orders by hash, as the feed has them: of any status, and until their tombstone.
+        #: Open orders by hash, as the feed has them: of any status, until their tombstone.
         self.entries: dict[str, BookEntry] = {}
-        #: By partition, where one was read.
+        #: The newest clocks, keyed by partition.
         self.clocks: dict[int, BookClock] = {}
-        #: Whether all that the feed held at the start is applied: from then on each clock has to agree with the book.
+        #: Whether all that the feed held at the start is applied. From then on each clock must agree with the book.
         self.is_whole = False
-        #: Of the feed, as its batches say; 0 until it is known.
+        #: How many partitions the feed has, as its batches say; 0 until known.
         self.partitions = 0
         self._last: dict[int, tuple[int, int]] = {}
         self._hashes: dict[int, BookHash] = {}
 
     def apply_batch(self, batch: FeedBatch) -> list[BookChange]:
-        """Raises FeedViolation, after which the book is not to be used any more."""
+        """Raises FeedViolation. Do not use the book after that."""
         changes = [self.apply(record) for record in batch.records]
-        # Clocks that came before may count what compaction has left out.
+        # Check clocks only after this batch: earlier ones may count records that compaction has left out.
         self.is_whole = self.is_whole or batch.is_whole
         self.partitions = batch.partitions
         return changes
 
     def apply(self, record: FeedRecord) -> BookChange:
-        """Raises FeedViolation, after which the book is not to be used any more."""
+        """Raises FeedViolation. Do not use the book after that."""
         message = self._read_id(record)
         change = self._remove(record) if record.value is None else self._news_of(record)
         self._last[record.partition] = message
@@ -100,7 +100,7 @@ class Book:
     def stale_since(self) -> int | None:
         """The time, in seconds, of the block up to which all partitions of the feed are complete.
 
-        None until every one of them has a clock.
+        None until every partition has a clock.
         """
         if self.partitions == 0 or len(self.clocks) < self.partitions:
             return None
@@ -162,16 +162,16 @@ class Book:
 
 
 def _assert_grows(record: FeedRecord, offset: int, before: Mapping[str, Any] | None) -> None:
-    """One fact can lead to several records of a key: it opens an order and removes it."""
+    """Allows equal offsets: one fact can open an order and remove it, in two records of one key."""
     if before is not None and offset < int(before["position"]["offset"]):
         raise violation(record, f"position {offset} came after {before['position']['offset']}")
 
 
 def ack_of(router: str, clock: BookClock, now_ms: float) -> dict[str, Any]:
-    """The message by which a router says that it has applied its book up to a clock: `limit-orders.acks.v1`.
+    """Builds the message that tells that a router has applied its book up to a clock: `limit-orders.acks.v1`.
 
-    Key, value and headers, as `Producer.produce` of confluent-kafka takes them. Send one for each clock that is
-    applied once the book is whole. `router`: the name that the operator has given it.
+    Returns key, value and headers as `Producer.produce` of confluent-kafka takes them. Once the book is whole, send
+    one for each clock that you apply. `router`: the name that the operator has given the router.
     """
     position = clock["position"]
     time = datetime.fromtimestamp(now_ms / 1000, timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")

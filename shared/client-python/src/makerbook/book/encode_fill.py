@@ -1,34 +1,34 @@
-"""The call of an `OrderFiller` that fills a quote."""
+"""Encodes the call of an `OrderFiller` that fills a quote."""
 
 from typing import NamedTuple
 
 from .quote_orders import Fill, Quote
 
-# `fill` of OrderFiller.sol: its selector, and the words of its head and of a try's.
+# `fill` of OrderFiller.sol: its selector, and how many words its head and the head of a try have.
 _SELECTOR = "0xae325c02"
 _HEAD_WORDS = 5
 _TRY_WORDS = 11
 _MAX = 2**256 - 1
 _GAS_PER_FILL = 300_000
-# Before what is given back at the end: more than is paid for.
+# Gas that the limit must allow, before the refund at the end. The caller pays less.
 _GAS_OF_CALL = 200_000
 _GAS_OF_TRY = 100_000
-# What a transaction takes besides its fills, and for each spare order that it does not need.
+# Gas that a transaction takes besides its fills, and for each spare order that it does not need.
 _GAS_OF_TRANSACTION = 125_000
 _GAS_OF_SPARE = 7_000
 
 
 class FillFault(NamedTuple):
-    """What no transaction can do, and the value that asks for it."""
+    """Why no transaction can fill the quote, and the name of the value at fault."""
 
     name: str
     detail: str
 
 
 def find_fault(quote: Quote, *, limit: int | None = None, gas_per_fill: int = _GAS_PER_FILL) -> FillFault | None:
-    """Why the quote cannot be filled within the limits; None if it can.
+    """Tells why the quote cannot be filled within the limits; None if it can.
 
-    One without fills is judged by its amounts, too.
+    Judges the amounts of a quote without fills too.
     """
     given = {"amount_in": quote.asked_amount_in, "amount_out": quote.asked_amount_out, "limit": limit}
     for name, value in {**given, "gas_per_fill": gas_per_fill}.items():
@@ -46,12 +46,11 @@ def find_fault(quote: Quote, *, limit: int | None = None, gas_per_fill: int = _G
 
 
 def fill_calldata(quote: Quote, *, limit: int | None = None, gas_per_fill: int = _GAS_PER_FILL) -> str:
-    """The calldata: it fills the quote, and tries the spare orders if a fill fails. Send it to be mined at once.
+    """Returns calldata that fills the quote, and tries the spare orders if a fill fails. Send it to be mined at once.
 
-    `limit`: the worst that you accept for what you asked, the least amount out if you asked with `amount_in`, else
-    the most amount in; the quote's own amount unless given: then spare orders help only if their price is as good.
-    `gas_per_fill`: the most gas of one fill, failed or not. Raises ValueError without fills, and where `find_fault`
-    finds one.
+    `limit`: the worst that you accept. It is the least amount out if you asked with `amount_in`, else the most amount
+    in. Default: the quote's own amount. Spare orders then help only if their price is as good. `gas_per_fill`: the
+    most gas of one fill, failed or not. Raises ValueError without fills, and if `find_fault` finds a fault.
     """
     if not quote.fills:
         raise ValueError("the quote fills nothing")
@@ -69,23 +68,23 @@ def fill_calldata(quote: Quote, *, limit: int | None = None, gas_per_fill: int =
 
 
 def gas_limit_of(quote: Quote) -> int:
-    """A limit of gas that lets the call try every spare order, of tokens like OpenZeppelin's; 0 without fills."""
+    """A gas limit that lets the call try every spare order, for tokens like OpenZeppelin's; 0 without fills."""
     if not quote.fills:
         return 0
-    # Signatures of other lengths are contract wallets' alone, which may take all that a fill is given.
+    # Only contract wallets have signatures of other lengths. They may use all the gas that a fill gets.
     lengths = [(len(fill.entry["signature"]) - 2) // 2 for fill in [*quote.fills, *quote.spares]]
     return _GAS_OF_CALL + sum(_GAS_OF_TRY if length in (64, 65) else _GAS_PER_FILL for length in lengths)
 
 
 def gas_used_of(quote: Quote) -> int:
-    """About the gas that the call takes where every fill works, of tokens like OpenZeppelin's; 0 without fills."""
+    """About the gas that the call takes if every fill works, for tokens like OpenZeppelin's; 0 without fills."""
     return _GAS_OF_TRANSACTION + quote.gas + len(quote.spares) * _GAS_OF_SPARE if quote.fills else 0
 
 
 def net_amount_out(quote: Quote, amount_out_per_million_gas: int) -> int:
-    """What is left of `amount_out` after that gas: below zero where the gas costs more.
+    """`amount_out` minus the cost of `gas_used_of`: below zero if the gas costs more.
 
-    `amount_out_per_million_gas`: what a million gas costs, in the smallest unit of token_out.
+    `amount_out_per_million_gas`: the cost of a million gas, in the smallest unit of token_out.
     """
     return quote.amount_out - -(-gas_used_of(quote) * amount_out_per_million_gas // 1_000_000)
 

@@ -1,4 +1,4 @@
-"""Ladders and quotes, to the unit what the contract moves: each fill is rounded up by itself."""
+"""Ladders and quotes, exact to the unit that the contract moves: each fill is rounded up by itself."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 
 from .rank_orders import Executable, Pair, RankedOrders, price_of
 
-#: Gas of a fill in the middle of others, of tokens like OpenZeppelin's.
+#: Gas of a fill among others, for tokens like OpenZeppelin's.
 GAS_PER_ORDER = 72_000
 
 
 class Level(NamedTuple):
-    """All that can be filled at one price."""
+    """The amounts that can be filled at one price."""
 
     #: token_in per token_out.
     price: Fraction
-    #: What filling all of its orders costs.
+    #: The cost to fill all orders of the level.
     amount_in: int
     amount_out: int
     orders: int
@@ -30,26 +30,26 @@ class Fill(NamedTuple):
     entry: dict[str, Any]
     making_amount: int
     taking_amount: int
-    #: What can be filled of the order: at least `making_amount`.
+    #: The amount of the order that can be filled: at least `making_amount`.
     executable: int
 
 
 @dataclass(frozen=True)
 class Quote:
     pair: Pair
-    #: What was asked: one of both.
+    #: The amount asked for: one of the two is set.
     asked_amount_in: int | None
     asked_amount_out: int | None
     fills: list[Fill]
-    #: The next best orders, to be tried if a fill fails. What they and the fills take of a maker is within its funds.
+    #: The next best orders, to try if a fill fails. Together with the fills they take no more than a maker's funds.
     spares: list[Fill]
-    #: What all fills cost. Less than was asked if the orders end, or if less buys nothing.
+    #: The cost of all fills. Less than you asked for if the orders run out, or if the rest buys nothing.
     amount_in: int
-    #: What all fills give. Less than was asked if the orders end.
+    #: The amount that all fills give. Less than you asked for if the orders run out.
     amount_out: int
-    #: Of the fills.
+    #: Gas of the fills.
     gas: int
-    #: Better orders that are not filled because they bring too little.
+    #: How many better orders are not filled because they give too little.
     passed_over: int
     #: The quote holds for this block; None without fills.
     block: dict[str, Any] | None
@@ -63,7 +63,7 @@ def ladder(
     stale_seconds_max: float = 5,
     gas_per_order: int = GAS_PER_ORDER,
 ) -> Iterator[Level]:
-    """The levels of the pair, the best first: take as many as you need, before the next change."""
+    """Yields the levels of the pair, best first. Take as many as you need before the next change."""
     offers = orders.executable(pair, now_seconds, stale_seconds_max)
     for price, group in groupby(offers, key=lambda offer: price_of(offer.entry)):
         level = list(group)
@@ -86,11 +86,11 @@ def quote(
 ) -> Quote:
     """Fills `amount_in` or `amount_out` from the best price on, without orders that give too little.
 
-    `backups`: a share in percent of the amount that the spare orders are to cover. `orders_max`: orders of the quote,
-    spare ones too; where more would be needed, those that give least are passed over. `amount_out_per_million_gas`:
-    what a million gas costs, in the smallest unit of token_out: orders that give less than their gas are passed over,
-    and what is left of `amount_in` is not spent on a fill that does.
-    Unless it is given, orders are that give less than a thousandth of the quote, as long as the others are enough.
+    `backups`: the percentage of the amount that the spare orders should cover. `orders_max`: the most orders of the
+    quote, spare ones included. If more are needed, the orders that give least are passed over.
+    `amount_out_per_million_gas`: the cost of a million gas, in the smallest unit of token_out. An order or a last part
+    that gives less than its gas is passed over. Without this cost, orders that give less than a thousandth of the
+    quote are passed over, as long as the others are enough.
     """
     if (amount_in is None) == (amount_out is None):
         raise ValueError("ask with amount_in or with amount_out")
@@ -144,7 +144,7 @@ class _Filled(NamedTuple):
 
 
 def _fill_without_dust(fill_without: Callable[[_IsDust], _Filled]) -> _Filled:
-    """Where orders of a fair size are not enough, none is too small."""
+    """Passes over small orders. If the larger ones are not enough, no order is too small."""
     whole = fill_without(lambda offer: False)
     if not whole.is_enough:
         return whole
@@ -164,7 +164,7 @@ def _fill(
     count_max: int,
     is_net: bool,
 ) -> _Filled:
-    """`is_net`: whether a part of an order can be dust, too."""
+    """`is_net`: whether a part of an order can be dust too."""
     wanted, amount_of = (amount_out, _making_of) if amount_out is not None else (amount_in or 0, _taking_of)
     chosen = _choose(offers, wanted, amount_of, is_dust, count_max)
     fills: list[Fill] = []
@@ -189,7 +189,7 @@ def _choose(
 ) -> _Chosen:
     """Takes offers until they are enough.
 
-    Where they are too many, the one that gives least goes; of equal ones the last.
+    If they are too many, drops the offer that gives least; of equal ones the last.
     """
     chosen: list[Executable] = []
     total, passed_over = 0, 0
@@ -214,13 +214,13 @@ def _making_of(offer: Executable) -> int:
 
 
 def _taking_of(offer: Executable) -> int:
-    """As the contract: rounded up."""
+    """Rounds up, as the contract does."""
     order = offer.entry["order"]
     return -(-offer.making_amount * int(order["taking"]["amount"], 16) // int(order["making"]["amount"], 16))
 
 
 def _most_for(offer: Executable, left: int) -> int:
-    """The most of the order that so much of token_in buys."""
+    """The most of the order that `left` of token_in buys."""
     if _taking_of(offer) <= left:
         return offer.making_amount
     order = offer.entry["order"]

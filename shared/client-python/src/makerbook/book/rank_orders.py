@@ -1,4 +1,4 @@
-"""The orders that can be filled, by price in each pair."""
+"""Ranks the orders that can be filled, by price in each pair."""
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
@@ -12,9 +12,9 @@ from .read_records import BookClock, BookEntry
 
 
 class Pair(NamedTuple):
-    """What a taker pays and gets: the taking and the making token of the orders that serve it.
+    """The tokens that a taker pays and gets: the taking and the making token of the orders.
 
-    Addresses in lowercase.
+    Addresses are in lowercase.
     """
 
     token_in: str
@@ -22,33 +22,33 @@ class Pair(NamedTuple):
 
 
 class Executable(NamedTuple):
-    """What can be filled of an order, once the orders before it have had theirs of its maker's funds."""
+    """The amount of an order that can be filled, after better orders have taken their part of the maker's funds."""
 
     entry: BookEntry
-    #: Of token_out.
+    #: In token_out.
     making_amount: int
 
 
 @dataclass
 class _Funds:
-    """The funds of a maker in one token by the newest reading."""
+    """The funds of a maker in one token, by the newest reading."""
 
     amount: int = 0
     block: int = 0
-    #: Its orders that carry a reading. The funds are forgotten with the last.
+    #: How many of the maker's orders carry a reading. The last one to leave takes the funds with it.
     orders: int = 0
 
 
-#: Price, time, hash, and the entry: no two are of one hash, so entries are never compared.
+#: Price, time, hash, and the entry. No two have the same hash, so entries are never compared.
 _Ranked = tuple[Fraction, int, str, BookEntry]
 
 
 class RankedOrders:
-    """Hand it each change of a book, from the first one on. It keeps the entries of the book and no copies."""
+    """Pass it every change of a book, from the first one on. It keeps the book's own entries, not copies."""
 
     def __init__(self) -> None:
         self._pairs: dict[Pair, list[_Ranked]] = {}
-        # By token and maker.
+        # Keyed by token and maker.
         self._funds: dict[tuple[str, str], _Funds] = {}
         self._clocks: dict[int, BookClock] = {}
 
@@ -64,13 +64,13 @@ class RankedOrders:
             self._count(change.before, change.entry)
 
     def pairs(self) -> Iterator[tuple[Pair, int]]:
-        """Every pair with an order in it, and how many it has."""
+        """Every pair that has orders, and how many."""
         return ((pair, len(orders)) for pair, orders in self._pairs.items())
 
     def executable(
         self, pair: tuple[str, str], now_seconds: float, stale_seconds_max: float = 5
     ) -> Iterator[Executable]:
-        """The orders of the pair, the best price first, then the oldest; as long as nothing changes."""
+        """Yields the orders of the pair: best price first, then oldest first. Valid until the next change."""
         left: dict[str, int] = {}
         for _, _, _, entry in self._pairs.get(Pair(*pair), ()):
             clock = self._clocks.get(entry["position"]["partition"])
@@ -94,13 +94,13 @@ class RankedOrders:
     def _remove(self, entry: BookEntry) -> None:
         pair = _pair_of(entry)
         orders = self._pairs[pair]
-        # Of the same hash: a tuple without its entry is before that with it.
+        # A tuple without the entry sorts right before the tuple with it.
         del orders[bisect_left(orders, _rank_of(entry)[:3])]
         if not orders:
             del self._pairs[pair]
 
     def _count(self, before: BookEntry | None, after: BookEntry | None) -> None:
-        """The feed tells new funds by one order alone: another order of the maker may have newer ones."""
+        """The feed tells new funds in one order only, so another order of the maker may have newer ones."""
         entry = after or before
         if entry is None:
             return

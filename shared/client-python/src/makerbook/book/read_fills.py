@@ -23,9 +23,9 @@ def read_fills(
     key: str | None = None,
     http_client: httpx.Client | None = None,
 ) -> Iterator[BookFill]:
-    """The fills that the service keeps and that fit, newest first, page by page as they are taken.
+    """Yields the fills that match, newest first. Reads page by page, as you take them.
 
-    It waits while the service cannot answer. Raises MakerbookError where the service refuses.
+    Waits while the service cannot answer. Raises MakerbookError if the service refuses.
     """
     return cast("Iterator[BookFill]", over_http(base_url, http_client, _read(_query(making, taking, maker), key)))
 
@@ -46,10 +46,10 @@ def read_fills_async(
 def follow_fills(
     base_url: str, *, newest: int = 100, key: str | None = None, http_client: httpx.Client | None = None
 ) -> Iterator[BookFill]:
-    """The newest fills (1,000 at most), oldest first, and then each new one, once, without end.
+    """Yields the newest fills (1,000 at most), oldest first, and then each new one, once, without end.
 
-    Raises FeedLost where the stream cannot be resumed: read `read_fills` back to the last fill that you have, and
-    follow anew. Raises MakerbookError where the service refuses.
+    Raises FeedLost if the stream cannot be resumed: read `read_fills` back to the last fill that you have, and
+    follow again. Raises MakerbookError if the service refuses.
     """
     return cast("Iterator[BookFill]", over_http(base_url, http_client, _follow(newest, key)))
 

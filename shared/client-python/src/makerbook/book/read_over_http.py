@@ -1,4 +1,4 @@
-"""Reads the feed over HTTP in place of Kafka: a snapshot, then the stream, which is resumed where it ends."""
+"""Reads the feed over HTTP instead of Kafka: a snapshot, then the stream. Resumes the stream where it ends."""
 
 import random
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -18,22 +18,22 @@ BOOK = "/v0alpha/book"
 # The service writes something every 5 s at least: a longer silence means that the connection is dead.
 _SILENCE_SECONDS_MAX = 15.0
 _RETRY_SECONDS = 1.0
-# The last line of a snapshot begins so, and no record does.
+# Only the last line of a snapshot begins like this.
 _END = b'{"cursor":'
 
 
 class FeedLost(Exception):
-    """The feed cannot be read on from where it was: drop the book, and read it anew."""
+    """The feed cannot be resumed. Drop the book, and read it again from the start."""
 
 
 def read_over_http(
     base_url: str, *, key: str | None = None, http_client: httpx.Client | None = None
 ) -> Iterator[FeedBatch]:
-    """Batches without end.
+    """Yields batches without end.
 
-    It waits while the service cannot answer. `key`: of the reader, where named readers alone may read.
+    Waits while the service cannot answer. `key`: the reader's, if only named readers may read.
 
-    Raises FeedLost where the snapshot is cut or the stream cannot be resumed, and MakerbookError where the service
+    Raises FeedLost if the snapshot is cut or the stream cannot be resumed. Raises MakerbookError if the service
     refuses.
     """
     return cast("Iterator[FeedBatch]", over_http(base_url, http_client, _follow(headers_of(key))))
@@ -47,7 +47,7 @@ def read_over_http_async(
 
 
 def over_http(base_url: str, http_client: httpx.Client | None, flow: Flow[None]) -> Iterator[Any]:
-    """What a flow emits."""
+    """Yields what a flow emits."""
     return _iterate(SyncDriver(base_url, _SILENCE_SECONDS_MAX, http_client), flow)
 
 
@@ -74,7 +74,7 @@ async def _iterate_async(driver: AsyncDriver, flow: Flow[None]) -> AsyncIterator
 
 
 def headers_of(key: str | None) -> dict[str, str]:
-    """Raises WrongValue for a key that cannot be meant."""
+    """Raises WrongValue for a key that makes no sense."""
     return {} if key is None else {"Authorization": f"Bearer {read_bearer_key('key', key)}"}
 
 
@@ -94,9 +94,10 @@ def follow_stream(
     item_of: Callable[[dict[str, Any]], Any],
     emit: Callable[[list[Any], str], Flow[None]],
 ) -> Flow[None]:
-    """Emits what comes behind the cursor, without end: the stream is resumed where it ends.
+    """Emits what comes after the cursor, without end. Resumes the stream where it ends.
 
-    `item_of` raises BrokenEvent for an event that is none. `emit` gets what came at once, and the cursor behind it.
+    `item_of` raises BrokenEvent for an event it cannot read. `emit` gets the items that came at once, and the cursor
+    after them.
     """
     while True:
         before = cursor
@@ -115,7 +116,7 @@ def follow_stream(
                 has_ended = True
             yield from emit(items, cursor)
         yield Close()
-        # A process that ends each stream is not flooded.
+        # Pause, so as not to flood a process that ends each stream.
         if cursor == before:
             yield Pause(_RETRY_SECONDS * random.random())
 
@@ -128,7 +129,7 @@ def _record_of(event: dict[str, Any]) -> FeedRecord:
 
 
 def _read_snapshot(headers: dict[str, str]) -> Flow[str]:
-    """Emits its records, and returns the cursor behind them."""
+    """Emits the snapshot's records, and returns the cursor after them."""
     yield from _open("snapshot", headers, {})
     rest, cursor = b"", None
     while cursor is None and (data := (yield Read())) is not None:
@@ -145,7 +146,7 @@ def _read_snapshot(headers: dict[str, str]) -> Flow[str]:
 
 
 def _open(path: str, headers: dict[str, str], query: dict[str, str]) -> Flow[Response]:
-    """Opens an answer, as soon as the service gives one."""
+    """Opens an answer as soon as the service gives one."""
     call = Call("GET", f"{BOOK}/{path}", query, headers=headers)
     try:
         return (yield from until_answered(call, Open(call, _SILENCE_SECONDS_MAX)))
@@ -156,7 +157,7 @@ def _open(path: str, headers: dict[str, str], query: dict[str, str]) -> Flow[Res
 
 
 def until_answered(call: Call, step: Open | Send) -> Flow[Response]:
-    """Takes the step again and again until the service answers. Raises MakerbookError where it refuses for good."""
+    """Repeats the step until the service answers. Raises MakerbookError if it refuses for good."""
     while True:
         pause = _RETRY_SECONDS
         try:

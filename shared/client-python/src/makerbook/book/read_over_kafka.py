@@ -14,15 +14,15 @@ TOPIC = "limit-orders.book.v1"
 def read_over_kafka(
     settings: Mapping[str, Any], *, topic: str = TOPIC, poll_seconds: float = 0.5
 ) -> Iterator[FeedBatch]:
-    """Batches without end, an empty one where nothing comes for `poll_seconds`: a loop can look at its clocks then.
+    """Yields batches without end. Yields an empty one if nothing comes for `poll_seconds`, so a loop can check clocks.
 
-    `settings`: of librdkafka, at least `bootstrap.servers`. No offset is kept: the topic is compacted, and from its
-    beginning it is the open orders and what changed lately. Raises KafkaException.
+    `settings`: librdkafka's, at least `bootstrap.servers`. Keeps no offset: the topic is compacted, and its beginning
+    holds the open orders and recent changes. Raises KafkaException.
     """
-    # Only whoever reads from Kafka has it.
+    # Import here: only programs that read from Kafka have the package.
     from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
-    # Without read_committed, records of a transaction that was given up would be seen. No group: nothing is committed.
+    # Without read_committed, records of an aborted transaction would show. The group is unused: nothing is committed.
     bound = {"isolation.level": "read_committed", "enable.partition.eof": True, "enable.auto.commit": False}
     consumer = Consumer({"group.id": "unused", **settings, **bound})
     try:
@@ -33,7 +33,7 @@ def read_over_kafka(
         unread = set(found.partitions)
         while True:
             records = []
-            # `consume` alone would wait for a whole batch: what is there comes at once.
+            # Call `poll` first: `consume` alone would wait for a whole batch.
             first = consumer.poll(poll_seconds)
             for message in [] if first is None else [first, *consumer.consume(499, timeout=0)]:
                 error = message.error()

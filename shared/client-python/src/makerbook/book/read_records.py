@@ -1,6 +1,6 @@
 """Reads records of `limit-orders.book.v1`.
 
-What cannot be read is no news to be passed over: the book would be wrong.
+A record that cannot be read must not be skipped: the book would be wrong.
 """
 
 import json
@@ -28,20 +28,20 @@ REMOVALS = frozenset(
 
 #: An order as the feed has it: see "An order" in the routers' guide.
 BookEntry = dict[str, Any]
-#: Up to which block and position of the log a partition is complete: see "The clock" there.
+#: The block and the log position up to which a partition is complete: see "The clock" there.
 BookClock = dict[str, Any]
 
 
 class FeedViolation(Exception):
-    """The feed broke its promise, or a record cannot be read: what the book holds can no longer be relied on.
+    """The feed broke its promise, or a record cannot be read. The book may be wrong.
 
-    Drop it.
+    Drop the book.
     """
 
 
 @dataclass(frozen=True)
 class FeedRecord:
-    """A record of the feed. `value` is JSON, as text from Kafka and read over HTTP, and None in a tombstone."""
+    """A record of the feed. `value` is JSON: text from Kafka, parsed from HTTP, and None in a tombstone."""
 
     partition: int
     key: str
@@ -54,7 +54,7 @@ def violation(record: FeedRecord, what: str) -> FeedViolation:
 
 
 def decode_record(record: FeedRecord) -> tuple[str, dict[str, Any]]:
-    """`BookEntry` or `BookClock`, and its fields. Raises FeedViolation."""
+    """Returns `BookEntry` or `BookClock`, and the fields. Raises FeedViolation."""
     name = record.headers.get("ce_type", "")
     check = {"makerbook.BookEntry.v1": _check_entry, "makerbook.BookClock.v1": _check_clock}.get(name)
     if check is None:
@@ -92,7 +92,7 @@ def _whole(value: Any) -> bool:
 
 
 def _fields(checks: Mapping[str, Check | Mapping[str, Any]], value: Any, path: str = "") -> str | None:
-    """The path of the first field that is wrong. Fields that are not named may be there."""
+    """Returns the path of the first wrong field. Fields that `checks` does not name are allowed."""
     if not isinstance(value, dict):
         return path or "the value"
     for name, check in checks.items():
@@ -142,7 +142,7 @@ def _check_clock(data: dict[str, Any]) -> str | None:
 
 
 def read_removal(record: FeedRecord) -> tuple[str, int]:
-    """Why an order left, and the offset of the fact that led to it. Raises FeedViolation."""
+    """Returns why an order left, and the offset of the fact that removed it. Raises FeedViolation."""
     removal, offset = record.headers.get("removal", ""), record.headers.get("position_offset", "")
     partition = record.headers.get("position_partition", "")
     if removal not in REMOVALS or partition != str(record.partition) or not _OFFSET.fullmatch(offset):
@@ -151,7 +151,7 @@ def read_removal(record: FeedRecord) -> tuple[str, int]:
 
 
 def parse_line(line: str) -> FeedRecord:
-    """A record as a line of a snapshot or an event of the stream has it. Raises FeedViolation."""
+    """Parses a line of a snapshot. Raises FeedViolation."""
     try:
         told = cast(dict[str, Any], json.loads(line))
         return FeedRecord(int(told["partition"]), str(told["key"]), told["value"], told["headers"])

@@ -1,4 +1,4 @@
-"""Stands in for that module of the package pycryptodome where a test runs without it."""
+"""Replaces this module of the package pycryptodome in tests without it."""
 
 MASK = 2**64 - 1
 
