@@ -42,8 +42,17 @@ const refusal = (code: number, message: string) => (body: string) => {
   return { status: 200, body: JSON.stringify(Array.isArray(asked) ? asked.map(refuse) : refuse(asked)) };
 };
 
+/** Places a contract that loops so often, and returns the number of the last turn. */
+async function deployLoop(turns: number): Promise<Address> {
+  const at: Address = `0x49${turns.toString(16).padStart(38, '0')}`;
+  const code = `0x5f5b6001018061${turns.toString(16).padStart(4, '0')}116001575f5260205ff3`;
+  await provider.send('anvil_setCode', [at, code]);
+  await provider.send('anvil_mine', []);
+  return at;
+}
+
 describe('blocks and logs', () => {
-  test('are those of the chain, by number and by hash, and nothing where there is no block yet', async () => {
+  test('are read by number and by hash, and a block that does not exist yet is undefined', async () => {
     await send(token, 'mint', account, 5n);
     const number = await provider.getBlockNumber();
     const expected = await provider.getBlock(number);
@@ -66,7 +75,7 @@ describe('blocks and logs', () => {
 });
 
 describe('values', () => {
-  test('are those of exactly the block that is asked for', async () => {
+  test('are those of exactly the requested block', async () => {
     const reader = createStateReader({ node, multicall });
     await send(token, 'mint', account, 100n);
     const before = await head();
@@ -77,12 +86,12 @@ describe('values', () => {
     expect(await reader.read(await head(), calls)).toEqual([BigInt(old ?? 0n) + 7n, 0n]);
   });
 
-  test('of more calls than fit into one come in the order of the calls, in as few requests as the bound allows', async () => {
+  test('of many calls come in the order of the calls, in as few requests as the bound allows', async () => {
     const reader = createStateReader({ node, multicall, callsMax: 10 });
     const accounts = Array.from({ length: 95 }, (_, n): Address => `0x${(n + 1).toString(16).padStart(40, '0')}`);
     for (const [n, each] of accounts.entries()) if (n % 30 === 0) await send(token, 'mint', each, BigInt(n + 1));
     const block = await head();
-    // The token's code is asked for once.
+    // Read the token's code first: it is read only once.
     await reader.read(block, [balanceOf(token, account)]);
     const before = node.counts().calls;
     const values = await reader.read(
@@ -100,7 +109,7 @@ describe('values', () => {
     ['returns a million bytes', 4, 'Multicall3 as it is deployed here'],
     ['burns all gas', 5, 'Multicall3 as it is deployed here'],
     ['burns all gas', 5, 'one that gives each call all the gas it has'],
-  ])('of honest tokens survive a token beside them that %s (%i), through %s', async (_what, answer, through) => {
+  ])('of honest tokens are read beside a token that %s (%i), through %s', async (_what, answer, through) => {
     const isGreedy = through.startsWith('one');
     const address = isGreedy ? await deploy({ abi: [], bytecode: greedyMulticall }) : multicall;
     const reader = createStateReader({ node, multicall: address });
@@ -119,12 +128,12 @@ describe('values', () => {
     }
     expect([...reader.suspects().values()]).toEqual([balanceOf(burner, account), balanceOf(burner, multicall)]);
     await send(burner, 'setBalanceAnswer', 0);
-    // It answers again for one: the other one is asked in a batch again too.
+    // It answers again for one account, so the other call goes into a batch again too.
     expect(await reader.read(await head(), [balanceOf(burner, account)])).toEqual([0n]);
     expect(reader.suspects().size).toBe(0);
   });
 
-  test('that cannot be read cost a bound, however many they are, and get their turn', async () => {
+  test('that cannot be read cost only so much gas, however many they are, and are tried in turn', async () => {
     const asked: number[] = [];
     const url = await serve(async (body) => {
       const calls = [JSON.parse(body)].flat() as { params: [{ gas: Hex }] }[];
@@ -150,9 +159,9 @@ describe('values', () => {
       return asked.reduce((sum, gas) => sum + gas, 0);
     };
     const mixed = [balanceOf(token, account), ...bad, balanceOf(token, account)];
-    // They are asked in a batch, then alone with an empty call, and three of them with all that a call may have.
+    // They run in a batch, then alone with an empty call, and three of them with the most gas of a call.
     expect(await gasOf(mixed)).toBeLessThanOrEqual(22 * 150_000 + 100_000 + 21 * 400_000 + 4 * 3_000_000);
-    // From then on the honest ones are asked in a batch, and three suspects alone.
+    // From then on the honest calls run in a batch, and three suspects alone.
     for (let round = 0; round < 7; round += 1) {
       const first = [...reader.suspects().values()].slice(0, 3);
       expect(await gasOf(mixed)).toBeLessThanOrEqual(2 * 150_000 + 100_000 + 4 * 3_000_000);
@@ -162,7 +171,7 @@ describe('values', () => {
     expect(reader.suspects().size).toBe(20);
   });
 
-  test('of one payer with many calls have a bound of their own, and those of others are read beside them', async () => {
+  test('of one payer with many calls share a gas bound, and values of other payers are all read', async () => {
     const asked: number[] = [];
     const url = await serve(async (body) => {
       const calls = [JSON.parse(body)].flat() as { params: [{ gas?: Hex }] }[];
@@ -170,9 +179,7 @@ describe('values', () => {
       return forward(body);
     });
     const reader = createStateReader({ node: openNode([url]), multicall });
-    // It loops 4,000 times, and returns the number of the last turn.
-    const hungry: Address = `0x${'49'.repeat(20)}`;
-    await provider.send('anvil_setCode', [hungry, '0x5f5b60010180610fa0116001575f5260205ff3']);
+    const hungry = await deployLoop(4_000);
     await send(token, 'mint', account, 1n);
     const block = await head();
     const [balance] = await reader.read(block, [balanceOf(token, account)]);
@@ -187,7 +194,7 @@ describe('values', () => {
     expect(values.slice(0, 400).filter((value) => value === PUT_OFF)).toHaveLength(400 - read.length);
     const ofOthers = 50 * 150_000 + 100_000;
     expect(asked.reduce((sum, gas) => sum + gas, 0)).toBeLessThanOrEqual(6_000_000 + 21 * 400_000 + ofOthers);
-    // A few of them are no cost to be bounded.
+    // A few such calls need no bound.
     expect(await reader.read(block, own.slice(0, 20))).toEqual(own.slice(0, 20).map(() => 4000n));
   });
 
@@ -206,21 +213,18 @@ describe('values', () => {
     expect(values.filter((value) => value === undefined)).toHaveLength(2);
   });
 
-  test('that share no gas are read alone, and each may cost what a signature may', async () => {
+  test('that are read alone share no gas, and each may cost as much as a signature check', async () => {
     const reader = createStateReader({ node, multicall });
     const burner = await deploy(deployArtifacts.IllBehavedToken, 'Burner', 'BRN', 18);
     await send(burner, 'setBalanceAnswer', 5);
-    const hungry: Address = `0x${'49'.repeat(20)}`;
+    const hungry = await deployLoop(4_000);
     const calls = [balanceOf(burner, account), balanceOf(hungry, account)];
     expect(await reader.readAlone(await head(), calls)).toEqual([undefined, 4000n]);
     expect(reader.suspects().size).toBe(0);
   });
 
-  test('of a token that needs more gas than its share are read all the same', async () => {
-    // It loops 20,000 times, and returns the number of the last turn.
-    const hungry: Address = `0x${'48'.repeat(20)}`;
-    await provider.send('anvil_setCode', [hungry, '0x5f5b60010180614e20116001575f5260205ff3']);
-    await provider.send('anvil_mine', []);
+  test('of a token that needs more gas than its share are still read', async () => {
+    const hungry = await deployLoop(20_000);
     const reader = createStateReader({ node, multicall });
     const calls = [balanceOf(hungry, account), balanceOf(token, account)];
     const [value, honest] = await reader.read(await head(), calls);
@@ -228,7 +232,7 @@ describe('values', () => {
     expect(honest).toBeGreaterThan(0n);
   });
 
-  test('are undefined where there is no code, whatever it answers, until there is some', async () => {
+  test('are undefined at an address without code, even a precompile, until it has code', async () => {
     const reader = createStateReader({ node, multicall });
     const precompiles = [1, 2, 3, 4, 5].map((n): Address => `0x${n.toString(16).padStart(40, '0')}`);
     const later: Address = `0x${'7e'.repeat(20)}`;
@@ -242,7 +246,7 @@ describe('values', () => {
     expect((await reader.read(await head(), calls)).slice(-2)).toEqual([0n, balance]);
   });
 
-  test('are undefined where there is no contract, and nobody is blamed for a block that the node has not', async () => {
+  test('are undefined without a contract, and no token is suspected if the node lacks the block', async () => {
     const reader = createStateReader({ node, multicall });
     const call = nonceOf(account, account);
     expect(await reader.read(await head(), [call])).toEqual([undefined]);
@@ -252,12 +256,12 @@ describe('values', () => {
   });
 });
 
-describe('a node that does not do its work is never taken for a token that fails', () => {
+describe('a failing node is never taken for a failing token', () => {
   interface Asked {
     readonly id: number;
     readonly params: readonly [{ readonly data: Hex }, unknown];
   }
-  /** Anything but the empty call: that a node runs that one says little. */
+  /** True for all but the empty call, which even a busy node runs. */
   const isHeavy = ({ params: [{ data }] }: Asked) => data.length > 2 * (4 + 64 + 64);
   const everySecond = () => {
     let count = 0;
@@ -271,7 +275,7 @@ describe('a node that does not do its work is never taken for a token that fails
     ['lags behind, behind a balancer with one that does not', everySecond(), -32000, 'header not found', 200],
     ['limits heavy calls with 429', isHeavy, -32005, 'limit exceeded', 429],
     ['has no time for heavy calls', isHeavy, -32000, 'request timed out', 200],
-  ])('where it %s', async (_what, misbehaves: (call: Asked) => boolean, code, message, status) => {
+  ])('if it %s', async (_what, misbehaves: (call: Asked) => boolean, code, message, status) => {
     let hasRecovered = false;
     const url = await serve(async (body) => {
       const answered = await forward(body);
@@ -308,7 +312,7 @@ describe('a node that does not do its work is never taken for a token that fails
     expect([...reader.suspects().values()]).toEqual([balanceOf(reverting, account)]);
   });
 
-  test('where it refuses what is too much for it, call by call all is read', async () => {
+  test('if it refuses large calls, and all is read call by call', async () => {
     const sizes: number[] = [];
     const url = await serve((body) => {
       if (body.includes('eth_getCode')) return forward(body);
@@ -321,16 +325,16 @@ describe('a node that does not do its work is never taken for a token that fails
     const calls = Array.from({ length: 100 }, () => balanceOf(token, account));
     const [balance] = await createStateReader({ node, multicall }).read(block, calls.slice(0, 1));
     expect(new Set(await reader.read(block, calls))).toEqual(new Set([balance]));
-    // Twice in a batch, then forty in a request.
+    // Two batches, then requests of forty calls.
     expect([sizes.length, reader.suspects().size]).toEqual([5, 0]);
   });
 
-  test('where it can execute nothing at all', async () => {
+  test('if it can execute nothing at all', async () => {
     const url = await serve(refusal(3, 'execution reverted'));
     const broken = openNode([url, url]);
     const reader = createStateReader({ node: broken, multicall });
     const reading = reader.read(await head(), [balanceOf(token, account)]);
-    await expect(reading).rejects.toThrow(/can execute nothing at block/);
+    await expect(reading).rejects.toThrow(/cannot execute calls at block/);
     expect(reader.suspects().size).toBe(0);
   });
 });
@@ -349,7 +353,7 @@ describe('several endpoints', () => {
     nowMs = 99;
     await readChainId(both);
     expect(asked).toBe(1);
-    // Beside the call, which does not wait for it.
+    // The probe runs beside the call, which does not wait for it.
     const probedAt = async (ms: number) => {
       nowMs = ms;
       const { failures } = both.counts();
@@ -364,7 +368,7 @@ describe('several endpoints', () => {
     expect([asked, both.counts().failovers]).toEqual([3, 1]);
   });
 
-  test('are asked without the one that is slow, until it is quick again', async () => {
+  test('are asked without a slow one until it is quick again', async () => {
     let nowMs = 0;
     let isAsking = false;
     const lateMs = { preferred: 1500, spare: 0 };
@@ -372,7 +376,7 @@ describe('several endpoints', () => {
     const serveLate = (name: keyof typeof lateMs) =>
       serve(async (body) => {
         const { method } = JSON.parse(body);
-        // The clock is of all: what a call beside others takes must not be counted as theirs.
+        // All share one clock, so the probe must not run while a call is timed.
         if (method === 'eth_blockNumber') await until('no call waits', () => !isAsking);
         else answered.push(name);
         nowMs += lateMs[name];
@@ -392,12 +396,12 @@ describe('several endpoints', () => {
     await until('the preferred one is well', async () => (await whoAnswers()) === 'preferred');
     Object.assign(lateMs, { preferred: 1500, spare: 1500 });
     expect([await whoAnswers(), await whoAnswers()]).toEqual(['preferred', 'spare']);
-    // Where all are slow, the preferred one goes on.
+    // If all are slow, the preferred one stays first.
     for (let n = 0; n < 20; n += 1) expect(await whoAnswers()).toBe('preferred');
     expect([both.counts().failovers, both.counts().failures]).toEqual([0, 0]);
   });
 
-  test('are asked without the one that hangs, however often its rest ends, until it answers again', async () => {
+  test('are asked without a hanging one, however often its rest ends, until it answers again', async () => {
     let nowMs = 0;
     let hangs = true;
     const methods: string[] = [];
@@ -408,7 +412,7 @@ describe('several endpoints', () => {
     const both = openNode([hanging, rpcUrl], { monotonicMs: () => nowMs, timeoutMs: 2000 });
     await readChainId(both);
     for (let failures = 1; failures < 4; failures += 1) {
-      // Also while it is asked and has not answered yet.
+      // Calls go on also while the probe has not been answered yet.
       for (let n = 0; n < 10; n += 1) {
         nowMs += 1000;
         await readChainId(both);
@@ -427,7 +431,7 @@ describe('several endpoints', () => {
     });
   });
 
-  test('are asked in turn where one does not know the method: only when all refuse, no retry helps', async () => {
+  test('are asked in turn if one does not know the method, and a retry is useless only if all refuse', async () => {
     const stranger = await serve(refusal(-32601, 'the method does not exist'));
     const both = openNode([stranger, rpcUrl]);
     expect(await readChainId(both)).toBe(8217);
@@ -442,14 +446,14 @@ describe('several endpoints', () => {
     }
   });
 
-  test('are not asked where the execution itself fails: all would answer the same', async () => {
+  test('are not asked in turn if the execution itself fails: all would answer the same', async () => {
     const both = openNode([rpcUrl, rpcUrl]);
     const failing = { to: token, data: '0x12345678' };
     await expect(both.call('eth_call', [failing, 'latest'])).rejects.toMatchObject({ isOfExecution: true });
     expect(both.counts().failovers).toBe(0);
   });
 
-  test('answer several calls one by one: those of one request are of one endpoint, and it is named', async () => {
+  test('can be asked one by one, and every answer names its endpoint', async () => {
     const number = await provider.getBlockNumber();
     const [first, second] = [await serve(forward), await serve(forward)];
     const both = openNode([first, second]);
@@ -460,7 +464,7 @@ describe('several endpoints', () => {
     ]);
   });
 
-  test('are asked last for as long as they are passed over', async () => {
+  test('are asked last while they are passed over', async () => {
     let nowMs = 0;
     const urls = [await serve(forward), await serve(forward)];
     const [first, second] = urls.map((url) => new URL(url).host);
@@ -475,7 +479,7 @@ describe('several endpoints', () => {
     expect(await asked()).toBe(first);
   });
 
-  test('of another chain are found out before they are asked anything, and each time they come back', async () => {
+  test('of another chain are detected before any question, and whenever they come back', async () => {
     const other = await startAnvil({ chainId: 1001 });
     try {
       let isAway = true;
@@ -505,7 +509,7 @@ describe('several endpoints', () => {
     }
   });
 
-  test('have their failures counted one by one, under names that hold no key', async () => {
+  test('have their failures counted one by one, under names without keys', async () => {
     const url = await serve((body) => ({ status: 404, body: `Cannot POST /v2/0123456789abcdef: ${body}` }));
     const { host } = new URL(url);
     const urls = [`${url}/v2/0123456789abcdef`, `${url}/v2/fedcba9876543210`, rpcUrl];
@@ -520,7 +524,7 @@ describe('several endpoints', () => {
 });
 
 describe('a range of logs', () => {
-  test('is not taken from a node that lags behind: it would leave out the newest, and give no sign', async () => {
+  test('is not taken from a node that lags behind, which would silently leave out the newest logs', async () => {
     await send(token, 'mint', account, 5n);
     const number = await provider.getBlockNumber();
     const behind = await serve(async (body) => {
@@ -539,7 +543,7 @@ describe('a range of logs', () => {
   });
 });
 
-describe('a node that fails', () => {
+describe('a node', () => {
   test.each<[string, () => Answer | undefined, RegExp, timeoutMs?: number]>([
     ['is not there', () => ({ status: 503, body: '<html>' }), /answered 503: <html>/],
     ['answers with HTML', () => ({ status: 200, body: '<html>' }), /answered 200 with no JSON: <html>/],
@@ -553,20 +557,20 @@ describe('a node that fails', () => {
     ['answers another call', () => ({ status: 200, body: '{"id":77,"result":"0x1"}' }), /no result/],
     ['answers null', () => ({ status: 200, body: 'null' }), /without an answer/],
     ['says nothing', () => undefined, /did not answer within 200 ms/, 200],
-  ])('%s: that is an RpcUnavailable that says so', async (_what, answer, message, timeoutMs = 60_000) => {
+  ])('that %s fails with RpcUnavailable and the reason', async (_what, answer, message, timeoutMs = 60_000) => {
     const one = openNode([await serve(answer)], { timeoutMs, responseBytesMax: 1000 });
     const failure = await readChainId(one).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(RpcUnavailable);
     expect((failure as Error).message).toMatch(message);
   });
 
-  test('by refusing a whole batch, is a refusal', async () => {
+  test('that refuses a whole batch fails with RpcRefused', async () => {
     const body = '{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"batch too large"}}';
     const one = openNode([await serve(() => ({ status: 200, body }))]);
     await expect(readBlockAndHead(one, 1)).rejects.toMatchObject({ name: 'RpcRefused', code: -32005, retryable: true });
   });
 
-  test('by giving a block that is none, is an RpcUnavailable', async () => {
+  test('that gives an invalid block fails with the name of the wrong field', async () => {
     const url = await serve((body) => ({
       status: 200,
       body: JSON.stringify({ id: JSON.parse(body).id, result: { number: '0x1', hash: '0x12' } }),
