@@ -47,7 +47,7 @@ export async function askWallets(
     ];
     let isAsked = false;
     for (const some of [orders.slice(0, SINGLES_MAX), orders.slice(SINGLES_MAX)])
-      if (some.length > 0) isAsked = await retry(() => ask(some, work, reader));
+      if (some.length > 0 && (await retry(() => ask(some, work, reader)))) isAsked = true;
     if (isAsked) await wait(monotonicMs() - startedAtMs);
     else if (isAwaited()) await wait(IDLE_MS);
     else await within(wait(IDLE_MS), (over) => followed.until(isAwaited, over));
