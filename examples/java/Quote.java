@@ -12,8 +12,8 @@ import java.util.function.Predicate;
 
 /**
  * Computes the ladder of a pair, and a quote that the contract fills to the wei. Pure functions over entries of
- * limit-orders.book.v1 and the clocks of partitions. They sort at each call; shared/book does not. As a command it answers
- * shared/book/vectors.json on its input. examples/README.md has its class path.
+ * limit-orders.book.v1 and the clocks of partitions. They sort at each call; shared/book does not. As a command it
+ * answers shared/book/vectors.json on its input. examples/README.md has its class path.
  */
 class Quote {
   /** An order, and how much of it can be filled. */
@@ -58,13 +58,13 @@ class Quote {
     return offers;
   }
 
-  /** A request for a quote. One of the two amounts is null. `backups` is the percentage of the amount that spare orders cover. */
+  /** A request for a quote. One of the two amounts is null. Spare orders cover `backups` percent of the amount. */
   record Asked(BigInteger in, BigInteger out, long backups, int ordersMax) {
     BigInteger wanted() { return out != null ? out : in; }
     BigInteger amountOf(Offer offer) { return out != null ? offer.most : offer.cost(offer.most); }
   }
 
-  /** @param gasFloor an order, or a part of one, that gives less is not worth its gas; null if the price of gas is unknown */
+  /** @param gasFloor an order or a part that gives less is not worth its gas; null if the gas price is unknown */
   static Quote of(List<Offer> offers, Asked asked, BigInteger gasFloor) {
     var one = BigInteger.ONE;
     if (gasFloor != null) return new Quote(offers, asked, offer -> offer.most.compareTo(gasFloor) < 0, asked.in == null ? one : gasFloor.max(one));
@@ -100,7 +100,7 @@ class Quote {
     next.forEach(offer -> spares.add(new Fill(offer, offer.most)));
   }
 
-  /** Takes offers until they are enough. If they are too many, drops the one that gives least. Returns how many it has seen. */
+  /** Takes offers until they are enough. Of too many drops the one that gives least. Returns how many it has seen. */
   static int choose(List<Offer> offers, BigInteger wanted, Function<Offer, BigInteger> amountOf, Predicate<Offer> isDust,
       int countMax, List<Offer> chosen) {
     var sum = BigInteger.ZERO;

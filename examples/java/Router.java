@@ -13,15 +13,15 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.StringDeserializer;
 
 /**
- * Reads limit-orders.book.v1 for a router until Ctrl-C. Holds the open orders, prints which can be filled and how, and says
- * when not to use the feed. examples/README.md has its class path.
+ * Reads limit-orders.book.v1 for a router until Ctrl-C. Holds the open orders, prints which can be filled and how, and
+ * says when not to use the feed. examples/README.md has its class path.
  */
 class Router {
   static final int STALE_SECONDS_MAX = 5;
   static final ObjectMapper JSON = new ObjectMapper();
 
   final Map<String, JsonNode> orders = new HashMap<>();
-  final Map<Integer, Long> clocks = new HashMap<>(); // keyed by partition: the time of the block up to which it is complete
+  final Map<Integer, Long> clocks = new HashMap<>(); // keyed by partition: the block time up to which it is complete
   boolean isComplete = false;
 
   public static void main(String[] args) throws Exception {
@@ -83,7 +83,10 @@ class Router {
     System.out.println(named + (isFillable ? " " + howToFill(entry) : ""));
   }
 
-  /** Tells how to fill the order, in full or in part. The contract rounds up what the taker pays. Orders of a maker may share funds. */
+  /**
+   * Tells how to fill the order, in full or in part. The contract rounds up what the taker pays. Orders of a maker may
+   * share funds.
+   */
   String howToFill(JsonNode entry) {
     var making = amount(entry.at("/remainingMakingAmount"));
     var whole = amount(entry.at("/order/making/amount"));

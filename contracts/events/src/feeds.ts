@@ -137,7 +137,7 @@ export const bookClock = z.object({
     .string()
     .regex(/^[0-9a-f]{8}$/)
     .optional()
-    .describe("the name of the log's partition: another log has another name, and a restored log keeps it"),
+    .describe("the name of the log's partition: another log has another name, and so has a restored one"),
   book: z
     .object({ entries: z.int().nonnegative().describe('how many orders it holds'), hash: bytes32 })
     .optional()

@@ -46,7 +46,7 @@ export interface RequestHashers {
 
 /**
  * Hashes the kinds of request whose domain has a salt of their own. Lays out all of the domain except the salt
- * beforehand. Throws a RangeError for a salt over 32 bytes or an order hash that has not 32 bytes.
+ * beforehand. Throws a RangeError for a salt over 32 bytes or an order hash that is not 32.
  */
 export function createRequestHashers(domain: SigningDomain): RequestHashers {
   const domainWords = {

@@ -61,7 +61,7 @@ describe('the minimum', () => {
 });
 
 describe('a quote signer', () => {
-  test('is accepted only from when the owner admits it until the owner removes it', async () => {
+  test('is accepted once the owner has admitted it, until the owner removes it', async () => {
     const next = Wallet.createRandom();
     const data = sign(quoteV0(1), next);
     await expectRevert(tryExecute(data), 'UnknownQuoteSigner', [next.address]);

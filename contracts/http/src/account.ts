@@ -19,7 +19,7 @@ export const account = z
       .string()
       .regex(/^[0-9]+:[0-9]+$/)
       .describe(
-        '`<partition>:<offset>` in the log: every fact of the maker before it counts here, and no later one. Budgets are as of now',
+        '`<partition>:<offset>` in the log: every fact of the maker before it counts here, and none from it on. Budgets are as of now',
       ),
     block: z
       .object({ number: count, timestamp: count })
@@ -30,7 +30,7 @@ export const account = z
     admission: z
       .enum(['ADMITTED', 'SUSPENDED', 'REMOVED'])
       .describe('Whether the maker may place orders: only one that is `ADMITTED` may'),
-    isCancelOnly: z.boolean().describe('True while the operator lets the service take no new orders from anybody'),
+    isCancelOnly: z.boolean().describe('True while the operator keeps the service from taking orders from anybody'),
     isQuarantined: z
       .boolean()
       .describe('True while the service cannot process the maker: nothing after `position` counts'),

@@ -636,7 +636,7 @@ const nameCancelKeys: Operation = {
   tag: 'Limit orders',
   summary: 'Name the keys that may cancel for a maker, and those that may read',
   description:
-    'A cancel key may sign cancellations, cancel-alls and heartbeats of the maker, and nothing else. `listKeys`, `streamKeys` and `historyKeys` may sign only these GETs, which name the `maker`. A key may be in several lists. A watchdog then needs no key that trades. The newest message counts as a whole: what it leaves out is revoked. A new key counts within a second, and the stream of a revoked key ends within a second. A switch that a revoked key has set stays until the next heartbeat.',
+    'A cancel key may sign cancellations, cancel-alls and heartbeats of the maker, and nothing else. A key in `listKeys`, `streamKeys` or `historyKeys` may sign only the GETs of its list, which name the `maker`. A key may be in several lists. A watchdog then needs no key that trades. The newest message counts as a whole: what it leaves out is revoked. A new key counts within a second, and the stream of a revoked key ends within a second. A switch that a revoked key has set stays until the next heartbeat.',
   body: { type: 'application/json', schema: cancelKeysInput, example: examples.cancelKeys },
   answer: {
     type: 'application/json',

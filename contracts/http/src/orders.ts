@@ -124,7 +124,7 @@ export const cappedUntil = z
     "There while a cap of the maker (POST …/fill-cap) keeps the order out of the router's feed. The order comes back with the first block of this time or later, in Unix seconds",
   );
 
-/** An order's last routable second. */
+/** The second from which routers no longer get an order. */
 export const routableUntil = z
   .int()
   .nonnegative()

@@ -136,7 +136,7 @@ export const historyQuery = listQuery.pick({ issuedAt: true, salt: true, maker: 
     }),
   orderSalt: quantityInput.optional().meta({
     description:
-      'Only entries of orders with this `salt`, a number: the id that the maker gave them. At most of the newest thousand',
+      'Only entries of orders with this `salt`, a number: the id that the maker gave them. Only the newest thousand such orders count',
   }),
   fromMs: timeText('milliseconds', 'Begin with the first fact that was logged then or later: milliseconds since 1970'),
   toMs: timeText('milliseconds', 'End before the first fact that was logged then or later'),

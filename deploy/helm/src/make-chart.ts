@@ -35,7 +35,7 @@ export function makeChart(version: string): ReadonlyMap<string, string> {
   ]);
   let first: ChartValues | undefined;
   for (const profile of profiles) {
-    // Leave out the namespace: who installs the chart makes it.
+    // Leave out the namespace: the user of the chart makes it.
     const manifests = renderOverlay(profile).filter(({ kind }) => kind !== 'Namespace');
     const values = readValues(profile, manifests);
     // Helm merges a values file into the chart's own values, which are those of the first profile.

@@ -34,7 +34,7 @@ export const chartValues = z.strictObject({
   images: z.strictObject({
     registry: text,
     tag: z.string(),
-    /** Used instead of the tag, `sha256:…`. Keyed by the name of the image. */
+    /** Digests like `sha256:…`, used instead of the tag. Keyed by the name of the image. */
     digests: z.record(z.string(), z.string().regex(/^sha256:[0-9a-f]{64}$/)),
     pullSecrets: z.array(z.strictObject({ name: text })),
   }),

@@ -29,7 +29,7 @@ const USER = 'makerbook';
 export type PostgresPart = Part & {
   /** `postgres://user:password@host:port/makerbook`. The database exists. */
   readonly url: string;
-  /** Writes files, keyed by name, to the data folder. Then {@link reloadServer} has the server read them. */
+  /** Writes files, keyed by name, to the data folder, and has the server read them: see {@link reloadServer}. */
   replaceFiles(files: Readonly<Record<string, string>>): Promise<void>;
   /** Creates another database unless it exists, and returns its URL. */
   databaseUrl(name: string): Promise<string>;

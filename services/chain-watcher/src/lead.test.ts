@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { type LeadOptions, lead } from './lead.js';
 
-/** Has a watcher take over this many times without publishing a block. Returns the times. */
+/** Has a watcher take over this many times without publishing a block. Returns when, in milliseconds. */
 async function takeOvers(times: number, followed: { newest: number; isResigned: boolean }): Promise<number[]> {
   const ending = new AbortController();
   const heldAtMs: number[] = [];

@@ -166,7 +166,7 @@ test('a stream resumes among the newest fills, however many a process finds at i
   await here.stop();
 });
 
-test('a cursor is valid without fills in its partition, but not ahead of them or in another log', async () => {
+test('a cursor is valid if a partition has no fills left, but not if it is ahead or of another log', async () => {
   const { publish, open } = given();
   publish(alice, 1);
   const here = await open();

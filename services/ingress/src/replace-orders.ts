@@ -135,7 +135,7 @@ async function proveOpen(
 }
 
 function refuseGone({ cancellations }: AskedCancellations, index: number): Refusal {
-  const detail = `${cancellations[index]?.orderHash} is not an open order of the maker: nothing was cancelled or placed`;
+  const detail = `${cancellations[index]?.orderHash} is not open, or not the maker's: nothing was cancelled or placed`;
   return { code: 'not_found', detail, index, errors: [{ pointer: `/cancel/${index}/orderHash`, detail }] };
 }
 

@@ -28,9 +28,9 @@ describe('a projector', () => {
   test.each<[string, Signs, object]>([
     ['no fetch has ended for long', signs({}, 1_061_000), { loop: 'no fetch has ended for 61 s' }],
     [
-      'its claims have not been looked at for long, whatever the looks were answered',
+      'no look at its claims has ended for long',
       { ...signs(), claims: { lastLookAtMs: 970_000, waitFor: 'away' } },
-      { loop: 'ok', claims: 'the claims have not been read for 31 s' },
+      { loop: 'ok', claims: 'no look at claims has ended for 31 s' },
     ],
     ['its loop has failed', signs({ state: 'failed' }), {}],
     ['its loop has stopped', signs({ state: 'stopped' }), {}],
@@ -60,9 +60,9 @@ describe('a projector', () => {
     ['Kafka is down', signs({}, 1_020_000), 'ok', { kafka: expect.stringMatching(/no broker has answered for 20 s/) }],
     [
       'it has not looked whether anything is free',
-      { ...signs(), claims: { ...signs().claims, waitFor: 'the claims have not been read yet' } },
+      { ...signs(), claims: { ...signs().claims, waitFor: 'the first looks at claims are unanswered' } },
       'ok',
-      { postgres: 'ok', claims: 'the claims have not been read yet' },
+      { postgres: 'ok', claims: 'the first looks at claims are unanswered' },
     ],
     [
       'a partition waits to be retried',

@@ -29,7 +29,7 @@ const claimsSilenceMsMax = 30_000;
 export function judgeLiveness(signs: Signs, silenceMsMax: number): Health {
   const { monotonicMs, consumer, claims } = signs;
   const loop = describeSilence('no fetch has ended', monotonicMs - consumer.lastTurnAtMs, silenceMsMax);
-  const looks = describeSilence('the claims have not been read', monotonicMs - claims.lastLookAtMs, claimsSilenceMsMax);
+  const looks = describeSilence('no look at claims has ended', monotonicMs - claims.lastLookAtMs, claimsSilenceMsMax);
   return healthOf({ loop: describeEnd(signs) ?? loop, claims: looks });
 }
 

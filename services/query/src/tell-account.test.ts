@@ -108,7 +108,7 @@ describe('an account', () => {
     expect(later.caps).toEqual([{ ...terms, filled: '0x0', windowEndsAt: null }]);
   });
 
-  test('is unavailable while the rows are down or lack the maker, and says how far it lags', async () => {
+  test('is unavailable while Postgres is down or lacks the maker, and says how far it lags', async () => {
     expect(await ask(new PostgresUnavailable('away'))).toMatchObject({ code: 'unavailable' });
     expect(await ask(null)).toMatchObject({ code: 'unavailable' });
     expect(await ask(found, ['placed'])).toHaveProperty('headers.X-Read-Lag', '1');

@@ -47,7 +47,7 @@ export function chooseOrders(offers: Iterator<Executable>, { wanted, amountOf, i
   return { orders, passedOver, isEnough: sum >= wanted };
 }
 
-/** Returns the last of equal ones. */
+/** Returns the index of the order that gives least; of equal ones the last. */
 function placeOfLeast(orders: readonly Executable[]): number {
   let least = 0;
   for (const [place, { makingAmount }] of orders.entries())

@@ -93,7 +93,7 @@ test('four hundred dust orders at the best price do not worsen a quote, with or 
   expect(ask(book, asked)).toMatchObject({ amountOut, passedOver: 400, gas: 100 });
   for (const amountOutPerMillionGas of [0n, 10n ** 6n])
     expect(ask(book, asked, { amountOutPerMillionGas }).amountOut).toBeGreaterThanOrEqual(amountOut);
-  // If everything is wanted, a few of them are taken too.
+  // If everything is wanted, dust only fills the places that are left of the 200 orders.
   const all = ask(book, { amountOut: 10n ** 9n });
   expect(all).toMatchObject({ amountOut: 100_000n + 190n * 9n, passedOver: 210 });
 });

@@ -63,7 +63,7 @@ const readAddresses = (field: string, given: readonly string[]) =>
 /** Messages about all orders of a maker. A repeat is harmless, so a retry sends the same message. */
 export function createExits({ signing, again, calling, clock, maker }: CancelParts) {
   let lastMs = 0;
-  /** The newest message counts, so each is newer than the last. A time that a wrong clock gave is not built on. */
+  /** The newest message counts, so each is newer than the last, unless the last has a time of a wrong clock. */
   const issuedNow = async () => {
     const nowMs = await clock.nowMs();
     lastMs = lastMs > nowMs + AHEAD_MS_MAX ? nowMs : Math.max(nowMs, lastMs + 1);

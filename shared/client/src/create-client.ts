@@ -102,7 +102,7 @@ export interface MakerbookClient {
    * order, except those that an earlier try cancelled if its answer was lost.
    */
   cancelOrders(orders: readonly OrderToCancel[] | SaltsToCancel): Promise<Cancellation[]>;
-  /** The same. Waits until the orders are out of the router's feed, or seen by routers, or so many seconds passed. */
+  /** The same. Waits until the orders are out of the router's feed, or seen by routers, or the seconds are over. */
   cancelOrdersAndWait(
     orders: readonly OrderToCancel[] | SaltsToCancel,
     waitSeconds: Whole,
@@ -110,7 +110,7 @@ export interface MakerbookClient {
   ): Promise<AwaitedCancellations>;
   /**
    * POST …/replacements: cancels orders and places others instead, all or nothing. Fails with `not_found` if an order
-   * to cancel is no longer open. Fails with `remaining_changed`, and the amount in `problem`, if another is left of it.
+   * to cancel is no longer open. Fails with `remaining_changed` if another amount of it is left, which `problem` names.
    */
   replaceOrders(
     gone: readonly OrderToReplace[] | SaltsToReplace,

@@ -50,7 +50,7 @@ test('if the id that a bot kept is refused as gone, a snapshot comes too', async
   expect(lastIds).toEqual(['5', null]);
 });
 
-test.each(['slow', 'stopping'])('after `%s` the stream resumes at the last snapshot or change', async (reason) => {
+test.each(['slow', 'stopping'])('after `%s` the stream resumes behind the last snapshot or change', async (reason) => {
   const answers = [sent(snapshot('5'), change('6'), clock, end(reason)), sent(change('7'))];
   const { came, lastIds } = await follow(4, answers);
   expect(came.map(({ event }) => event)).toEqual(['snapshot', 'change', 'clock', 'change']);

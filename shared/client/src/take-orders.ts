@@ -48,9 +48,9 @@ export interface SignedOrder {
 }
 
 /**
- * An order to cancel: a signed order, a record of the list, or a hash with the salt that signs the cancellation. If the
- * service does not know the order, it remembers the hash until `expiresAt`. Without `expiresAt` it remembers the hash
- * for good.
+ * An order to cancel: a signed order, a record of the list, or its hash and its salt, which the cancellation is signed
+ * with. If the service does not know the order, it remembers the hash until `expiresAt`. Without `expiresAt` it
+ * remembers the hash for good.
  */
 export type OrderToCancel =
   | ({ readonly orderHash: string } & CancelTerms)

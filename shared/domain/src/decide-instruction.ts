@@ -67,7 +67,7 @@ function refuseInstruction(
   }
   const others = [...all.values()].filter(({ subject, terms }) => subject !== asked.subject && isCap(terms));
   if (!isCap(asked.terms) || others.length < FILL_CAPS_MAX) return undefined;
-  const detail = `is one more than the ${FILL_CAPS_MAX} tokens that may have a cap: first remove another cap, with amount 0`;
+  const detail = `is one more than the ${FILL_CAPS_MAX} tokens that may have a cap: first remove another (amount 0)`;
   return { code: 'invalid_request', pointer: '/token', detail };
 }
 

@@ -17,7 +17,7 @@ import {
 import type { Refusal } from './verdict.js';
 import { refused, unavailable, type Verdict } from './verdict.js';
 
-/** A maker of a request, with the limits that apply to the request. */
+/** A maker of a request, with the limits that apply to the maker. */
 export interface PlacingMaker {
   readonly maker: Address;
   readonly partition: number;

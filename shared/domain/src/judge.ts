@@ -5,8 +5,8 @@ import { type RoutingRules, routableUntilSeconds } from './open-order.js';
 
 /**
  * Judges an open order by itself. It is VALIDATING until it was read on the chain, its nonce is the maker's, and it
- * waits for nothing. It may have been cancelled or filled on the chain before it was posted. After that the funds for
- * what is left to fill decide, allowance first.
+ * waits for nothing. Then the funds for what is left to fill decide, allowance first. An unread order may have been
+ * cancelled or filled on the chain before it was posted.
  * @param nonce the maker's nonce as read last
  * @param funds of the making token, as read last
  */

@@ -81,7 +81,7 @@ describe('migrations', () => {
     expect(await migrate({ url })).toHaveLength(readMigrations().length);
   });
 
-  test('a step waits only briefly for a table in use, holds nobody up, and is applied later', async () => {
+  test('a step waits only briefly for a table in use, holds nobody up for long, and is applied later', async () => {
     await migrate({ url });
     const step = { name: '9999-more.sql', sql: 'alter table hashes add column more integer' };
     let migrating: Promise<string[]> | undefined;

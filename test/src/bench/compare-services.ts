@@ -58,7 +58,7 @@ export async function measureRequests(
   return (after - before) / requests.length;
 }
 
-/** The time that each of several things took, round by round. */
+/** The values measured for each of several things, round by round. */
 export interface Rounds {
   readonly add: (name: string, taken: number) => void;
   readonly of: (name: string) => readonly number[];

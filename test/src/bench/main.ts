@@ -3,7 +3,7 @@ import { readWhole } from '../kit/read-values.js';
 import { compareCommits, runBench } from './compare-commits.js';
 import { type BenchOptions, type Figure, formatFigures, isMissed, ROOT, recordFigures } from './report.js';
 
-/** Runs one bench, or each in its own process so that none warms up or litters another, and prints the figures. */
+/** Benches, keyed by name. Without a name, each runs in its own process, so that none warms up or litters another. */
 const benches: Readonly<Record<string, (options: BenchOptions) => Promise<readonly Figure[]>>> = {
   post: async (options) => (await import('./post.js')).benchPost(options),
   list: async (options) => (await import('./list.js')).benchList(options),

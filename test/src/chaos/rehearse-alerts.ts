@@ -38,7 +38,7 @@ const expected: Readonly<Record<string, string>> = {
   anvil: 'ChainNodeAway',
   Kafka: 'KafkaAway',
 };
-/** Matches queries without a result before something has happened, or while a setting is off by default. */
+/** Matches queries that may have no result: nothing has happened yet, or a setting is off by default. */
 const mayBeEmpty =
   /"5\.\."|error_type!=""|service_check_passing == 0|(refusals|quotes_patched|fills|checks_local|rpc_failures|reads|streams_ended|snapshots)_total/;
 /** These alerts on error budgets look back for hours, so they end late. */

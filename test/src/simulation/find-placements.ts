@@ -73,7 +73,7 @@ export function findSalted(all: readonly Tables[], { maker, salts, untilMs, last
   });
 }
 
-/** True if these orders were never more than VALIDATING. False if an order's history lacks its opening. */
+/** True if these orders were never more than VALIDATING. False if an order has a history without its opening. */
 export function wereNeverInBook(history: Tables['history'], hashes: readonly Hex[]): boolean {
   return hashes.every((hash) => {
     const rows = history.filter(({ orderHash }) => orderHash === hash);

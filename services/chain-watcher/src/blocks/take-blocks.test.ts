@@ -165,7 +165,7 @@ describe('blocks come as fast as the fastest source allows', () => {
 });
 
 describe('a topic', () => {
-  test('that gives all blocks spares the node: it is asked about once a block', async () => {
+  test('that gives all blocks spares the node: it gets about one call a block', async () => {
     const { callsPerBlock, gaps } = await follow({ node: { lateMs: late(0) }, topic: { lateMs: late(25) } });
     expect(callsPerBlock).toBeLessThanOrEqual(1.2);
     expect(gaps).toBe(0);
@@ -177,7 +177,7 @@ describe('a topic', () => {
     expect(gaps).toBeGreaterThan(50);
   });
 
-  test('that lacks some blocks and repeats and shuffles the rest still leads to each block once', async () => {
+  test('that lacks some blocks, and repeats and shuffles the rest, still has each block taken once', async () => {
     const topic = {
       lateMs: (number: number) => (number % 7) * 150,
       lacks: (number: number) => number % 10 === 0,

@@ -2,7 +2,8 @@ const BLOCKS_MAX = 5000;
 /**
  * How many blocks one request for logs covers. A range that fails is halved. A node that has no time for a range looks
  * like one that is down. After several failures in a row it may have been down, so the span doubles with each success.
- * After a refusal, or a failure between successes, the span grows by a sixteenth, so it is too large only now and then.
+ * After a refusal, or a failure between successes, each success adds only a sixteenth: so the span is too large only
+ * now and then.
  */
 export class RangeSpan {
   blocks = BLOCKS_MAX;

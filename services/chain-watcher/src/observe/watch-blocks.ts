@@ -124,7 +124,7 @@ async function publishBlock({ header, logs, logsBloom }: SourceBlock, work: Bloc
     // Do not await here, so that an order that is new in the log from here on is read at this block or a later one.
     const touched = reader === undefined ? undefined : matchLogs(logs, { watched, protocol: reader.protocol, times });
     if (touched !== undefined) touchUnprocessed(touched, header, work);
-    // What a log did to such a wallet's order is read with the wallet's answer. Until then the order is not ACTIVE.
+    // If a wallet has not answered yet, its order is read with the answer. Until then the order is not ACTIVE.
     for (const wallet of touched?.unanswered ?? []) touched?.signatures(wallet, CATCH_UP, header.number, monotonicMs());
     const wallets = watched.wallets.withLogsIn(logsBloom);
     position.matched = header;

@@ -174,7 +174,7 @@ test('an order leaves if its own maker, and no other, cancels it, or a reading f
 test('a log whose beginning is gone halts the watcher', async () => {
   const fatal = Promise.withResolvers<Error>();
   const followTopic = ({ onFatal }: FollowOptions) => {
-    onFatal?.(new FatalError('log/1 is stored from offset 3 on, and 0 is wanted'));
+    onFatal?.(new FatalError('log/1 is stored from offset 3 on, but offset 0 is wanted'));
     return { caughtUp: new Promise(() => undefined), positions: () => [], stop: async () => undefined };
   };
   const log = { followTopic } as unknown as Pick<Log, 'followTopic'>;
@@ -184,6 +184,6 @@ test('a log whose beginning is gone halts the watcher', async () => {
   void new FollowedLog(parts).start([]);
   expect(await fatal.promise).toMatchObject({
     name: 'LogContradiction',
-    message: expect.stringContaining('0 is wanted'),
+    message: expect.stringContaining('offset 0 is wanted'),
   });
 });

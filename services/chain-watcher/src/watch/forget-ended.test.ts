@@ -23,7 +23,7 @@ function orderOf(number: number, ofMaker = maker): OpenOrderRow {
   };
 }
 
-/** Runs until the set's size was looked at some times. The rows have these open orders, up to an offset. */
+/** Runs until the set's size has been checked `looks` times. The rows have these open orders, up to an offset. */
 async function forget(
   watched: WatchedSet,
   open: readonly number[],

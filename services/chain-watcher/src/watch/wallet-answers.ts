@@ -78,8 +78,8 @@ export class WalletAnswers {
   }
 
   /**
-   * Notes a wallet's answer at a block, unless the wallet changed since or the order is gone. Has the order read if it
-   * is news.
+   * Notes a wallet's answer at a block, unless the wallet changed since or the order is gone. Has the order read if the
+   * answer is news.
    */
   note({ maker, order, own }: AskedOrder, isAccepted: boolean, block: number, nowMs: MonotonicMs): void {
     if (maker.walletOrders.get(order) !== own || block < maker.walletChangedAt) return;

@@ -70,7 +70,7 @@ test('the page runs nothing inline but the import map, and loads nothing from el
   expect(await textOf('/console/style.css')).not.toMatch(/url\(|@import/);
 });
 
-test('only readers of the book may read the console, and its state is made once for all of them', async () => {
+test('only readers of the book get what the console tells, and its state is made once for all of them', async () => {
   const state = () => pathOf.get('/console/state')?.handle(request);
   expect(await state()).toBe(await state());
   const refuse = () => ({ code: 'unauthorized', detail: 'no key' }) as const;

@@ -16,9 +16,9 @@ type Fact = OrderSubmitted | OrderCancelled | ExitFact;
 export type AppendingParts = Pick<Parts, 'settings' | 'projection' | 'metrics' | 'logger' | 'appender' | 'store'>;
 
 /**
- * Appends what was decided, all or nothing. If the log has certainly stored nothing, releases the notes in the store.
- * If the outcome is unknown, the notes stay until the fold meets the facts, or until its clock passes. Orders that a
- * broker stores later than that do not count, nor do the cancellations beside them.
+ * Appends what was decided, all or nothing. If the log has certainly stored nothing, releases the rows in the store. If
+ * the outcome is unknown, the rows stay until the fold meets the facts, or until the fold's clock has passed them.
+ * Orders that a broker stores later than that do not count, nor do the cancellations beside them.
  * @param timeMs when the facts happened
  * @param decisions what was stored of the request
  * @returns where the last fact of each partition is, or the error if the log has not confirmed the facts

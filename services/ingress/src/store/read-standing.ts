@@ -31,7 +31,7 @@ function hashesOf(wanted: Wanted, rows: readonly Row[]): ReadonlyMap<Hex, HashSt
   const ownerOf = new Map(wanted.hashes.map(({ orderHash, maker }) => [orderHash, maker]));
   const note = (bare: string, more: HashStanding, maker?: Hex) => {
     const orderHash: Hex = `0x${bare}`;
-    // Skip notes of other makers: anybody may cancel a hash of another maker.
+    // Skip what other makers have of the hash: anybody may cancel a hash of another maker.
     if (maker !== undefined && ownerOf.get(orderHash) !== maker) return;
     hashes.set(orderHash, { ...hashes.get(orderHash), ...more });
   };

@@ -74,7 +74,7 @@ describe('a contract wallet', () => {
     expect(await asked(outcomeOf(paths.replacements, replacement))).toEqual(['taken', false, false]);
   });
 
-  test('can cancel all but no single hash while Postgres is down, because the hash names no maker', async () => {
+  test('can use cancel-all but cancel no single hash while Postgres is down: a hash names no maker', async () => {
     const { post, say } = open(true);
     const byHash = { ...lengthened(cancelling(await sign(), owner)), salt: '0x5' };
     const detail = expect.stringContaining('cancel-all');

@@ -113,7 +113,7 @@ async function expectSameLog(log: Log, topic: string, archive: Archive, newest: 
   const stored = (await log.readRecords({ topic, partition }, [offset])).get(offset);
   if (stored === undefined || describeRecord(stored) !== describeRecord(archived))
     throw new ArchiveBroken(
-      `partition ${partition} has another record at ${offset} than ${archive.store.name}: the archive belongs to another log`,
+      `partition ${partition} differs from ${archive.store.name} at ${offset}: the archive belongs to another log`,
     );
 }
 

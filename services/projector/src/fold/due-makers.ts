@@ -27,8 +27,8 @@ export class DueMakers {
   }
 
   /**
-   * The makers that are due, by address. Each group has at most so many open orders together, or is one maker. Advance
-   * all of them, and call `set` after that.
+   * The makers that are due, by address. Each group is one maker, or has at most `groupOrdersMax` open orders together.
+   * Advance all of them, and call `set` after that.
    */
   groupsAt(seconds: number, groupOrdersMax: number): Address[][] {
     if (seconds < this.#nextSeconds) return [];

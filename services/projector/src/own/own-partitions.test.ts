@@ -62,9 +62,9 @@ function own(says: (asked: Asked) => Claims): Ownership {
 }
 
 describe('an owner of partitions', () => {
-  test('begins each partition that it gets once, and is ready after the second look', async () => {
+  test('begins each of its partitions once, and is ready after the second look', async () => {
     const ownership = own(() => claims([1, 2]));
-    expect(ownership.waitsFor()).toMatch(/claims have not been read yet/);
+    expect(ownership.waitsFor()).toMatch(/first looks at claims/);
     await until(() => asked.length >= 3);
     expect(steps).toEqual(['begin 1', 'begin 2']);
     expect(asked.at(-1)).toEqual({ busy: [1, 2], isLeaving: false });

@@ -31,9 +31,9 @@ const FIRST_LOOKS = 2;
  * that in order. It drops without a commit what another process has taken.
  *
  * While Postgres does not answer, it keeps what it has. If others do reach Postgres and take a partition, the epoch of
- * its publisher is the fence. If Postgres answers and no broker does, it takes nothing until a broker answers. It then
- * leaves all that it has to another process that a broker answers. If there is none, for example while Kafka is down,
- * it keeps what it has.
+ * its publisher is the fence. If Postgres answers and no broker does, it takes nothing until a broker answers, and at
+ * once leaves all that it has to another process that a broker answers. If there is none, for example while Kafka is
+ * down, it keeps what it has.
  */
 export class Ownership {
   readonly #parts: OwnershipParts;
@@ -69,7 +69,7 @@ export class Ownership {
    */
   waitsFor(): string | undefined {
     if (this.#isCutOff) return 'no broker answers: other processes may take its partitions';
-    return this.#failure ?? (this.#answered < FIRST_LOOKS ? 'the claims have not been read yet' : undefined);
+    return this.#failure ?? (this.#answered < FIRST_LOOKS ? 'the first looks at claims are unanswered' : undefined);
   }
 
   /** Ends all partitions in order and gives them back. */

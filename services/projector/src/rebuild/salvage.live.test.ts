@@ -151,7 +151,7 @@ describe('salvage', () => {
     expect(ends[partition]).toBe(BigInt(stream.length));
   });
 
-  test('without rows only puts the admitted makers and the service on hold', async () => {
+  test('without rows, only puts the admitted makers and the service on hold', async () => {
     await run(before);
     const facts = (await factsBehind(BigInt(ARCHIVED))) as (MakerFact & { type: string })[];
     expect(facts.length).toBeGreaterThan(0);

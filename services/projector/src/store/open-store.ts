@@ -23,7 +23,7 @@ import { type PositionTaken, type ProjectionCommit, saveProjections } from './sa
 
 /** Changes of orders in one statement, so that a small commit does not wait long for large ones. */
 const CHANGES_PER_STATEMENT_MAX = 2_000;
-/** Lets changes share a commit, which costs several times a change. Only a GET of a maker's own write waits for it. */
+/** Lets changes share a commit, which costs several times a change. Feeds do not wait; a GET of an own write may. */
 const BETWEEN_COMMITS_MS = 20;
 
 /** Why a maker is not folded any more, and from where on. */

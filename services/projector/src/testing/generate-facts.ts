@@ -86,7 +86,7 @@ export function storedRecord(
 
 /**
  * Draws facts about the makers as a log could hold them: repeats, late values, and blocks out of order.
- * @param orders of each maker: with fewer, an order is more often submitted again after its removal
+ * @param orders how many each maker has: with fewer, an order is more often submitted again after its removal
  */
 function drawFacts(chance: Chance, makers: readonly Hex[], orders: number) {
   const cause = { kind: 'request' as const, requestId: 'request' };

@@ -64,7 +64,7 @@ export function createReplayGuard(redis: RedisConnection, options: ReplayGuardOp
 
   return {
     /**
-     * Takes a signer's salt once, and charges one list to the maker's budget. This takes one round trip, and two for a
+     * Takes a signer's salt once, and charges one list to the maker's budget. This takes one round trip, or two for a
      * key, whose salts are on another node of a Redis Cluster.
      * @param nowMs by the clock that judges the request's window
      */

@@ -47,7 +47,7 @@ class ServiceClock:
         return max(now_ms, min(self._greatest_ms, now_ms + _LATEST_AHEAD_MS_MAX))
 
     def issued_ms(self) -> Flow[int]:
-        """The newest message counts, so each is newer than the last. A time that a wrong clock gave is not built on."""
+        """The newest message counts, so each is newer than the last, unless the last has a time of a wrong clock."""
         now_ms = yield from self.now_ms()
         with self._lock:
             is_wrong = self._issued_ms > now_ms + _ISSUED_AHEAD_MS_MAX

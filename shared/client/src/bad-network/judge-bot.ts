@@ -28,7 +28,7 @@ export const GRACE_MS = 30_000;
  */
 export class BotJudge {
   readonly #orders = new Map<Hex, Known>();
-  /** Orders that the service stored or ended in an answer that did not reach the bot. */
+  /** Orders stored or ended by a request whose answer did not reach the bot. */
   readonly unanswered = { stored: new Set<Hex>(), ended: new Set<Hex>() };
   readonly #salts = new Set<string>();
   #isSaltRepeated = false;
@@ -82,7 +82,7 @@ export class BotJudge {
     return this.#of('open');
   }
 
-  /** @param states the orders that are open, or that the bot takes to be open; undefined if nobody could ask */
+  /** @param states of the orders that are open, or that the bot takes to be open; undefined if nobody could ask */
   judge(nowMs: number, states?: ReadonlyMap<Hex, FinalState>): readonly Verdict[] {
     const sinceMs = nowMs - GRACE_MS;
     // If an order is unknown here, its answer is in flight: `expect` has noted the older orders.

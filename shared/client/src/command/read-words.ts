@@ -70,7 +70,7 @@ export function readAmount(name: OptionName, { values }: Words) {
   return { token: readToken(`the token of --${name}`, token), amount: readUint256(`the amount of --${name}`, amount) };
 }
 
-/** Reads a length of time, in seconds. @param daysMax a timer takes at most 24 days. @throws WrongWords */
+/** Reads a length of time, in seconds. @param daysMax the most days (a timer takes 24). @throws WrongWords */
 export function readSeconds(name: string, text: string, daysMax = Number.POSITIVE_INFINITY): number {
   const [, count, unit = ''] = /^([1-9][0-9]{0,8})([smhd])$/.exec(text) ?? [];
   if (count === undefined)
@@ -81,7 +81,8 @@ export function readSeconds(name: string, text: string, daysMax = Number.POSITIV
 }
 
 /**
- * Reads a time, or a length of time from now. @returns the time in milliseconds since 1970, from the time now
+ * Reads a time, or a length of time from now.
+ * @returns a function that takes the time now and returns the time read, both in milliseconds since 1970
  * @throws WrongWords if it is neither
  */
 export function readMoment(name: string, text: string, direction: 1 | -1): (nowMs: number) => number {

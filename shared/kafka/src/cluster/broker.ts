@@ -23,9 +23,9 @@ export interface LateCalls {
 }
 
 /**
- * One connection to one broker. It opens with the first call, and again after a loss. A call that gets no answer by its
- * deadline, or fails without one, closes the connection and fails all calls on it. So nothing is sent after its caller
- * got an error.
+ * One connection to one broker. It opens with the first call, and again after a loss. A call that fails without an
+ * answer, or has none at its deadline, closes the connection and fails all calls on it. So nothing is sent after its
+ * caller got an error.
  */
 export class Broker {
   readonly address: Address;

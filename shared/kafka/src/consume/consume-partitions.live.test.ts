@@ -323,7 +323,7 @@ describe('consuming partitions', () => {
     await until('the lag is gone', () => [...first.lag().values()].every((lag) => lag === 0n));
   });
 
-  test('a handler that outlives a revocation is told so, and ends before the partition is begun again', async () => {
+  test('a handler that outlives its revocation learns of it, and ends before the partition begins again', async () => {
     const topic = await makeTopic(log, 1);
     await log.createAppender().append([recordOf(topic, 0, 'k')]);
     const release = Promise.withResolvers<void>();

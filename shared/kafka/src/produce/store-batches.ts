@@ -21,8 +21,8 @@ import { BATCH_BYTES_MAX, encodeBatch, type RecordBatch } from './encode-batch.j
 /** A request of this size takes no further batch. */
 const REQUEST_BYTES = 8 * 1024 * 1024;
 /**
- * The share of its time that an attempt must have left when it is sent. At the deadline of its first attempt a request
- * ends and all its attempts fail. One with hardly any time left would cut off the others, again and again after a
+ * The share of its time that an attempt must have left when it is sent. A request ends at the earliest deadline of its
+ * attempts, and all of them fail then. One with hardly any time left would cut off the others, again and again after a
  * broker has hung.
  */
 const TIME_LEFT_MIN = 0.2;

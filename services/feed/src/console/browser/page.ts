@@ -51,7 +51,7 @@ followBook();
 void repeat(draw, DRAW_MS);
 void repeat(readState, STATE_MS);
 
-/** Opens a reader of the book. If the key cannot be a key, the page asks for one. */
+/** Opens a reader of the book. If the key is malformed, the page asks for another one. */
 function openReader(): ReturnType<typeof readOverHttp> | undefined {
   try {
     return readOverHttp({ baseUrl: location.origin, ...(key !== '' && { key }) });

@@ -75,7 +75,7 @@ export function openMaker(page: Page): View {
   };
 }
 
-/** The maker's orders with a salt, the maker's number for them: those in the book, and the others that query knows. */
+/** The maker's orders with a salt, which the maker chooses: those in the book, and the others that query knows. */
 function showSalted(page: Page, salt: string, entries: readonly BookEntry[], told: readonly string[] | string) {
   const open = entries.filter(({ order }) => order.salt === salt);
   const rest = typeof told === 'string' ? [] : told.filter((hash) => !page.book.entries.has(hash));

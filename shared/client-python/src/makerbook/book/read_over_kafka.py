@@ -16,8 +16,8 @@ def read_over_kafka(
 ) -> Iterator[FeedBatch]:
     """Yields batches without end. Yields an empty one if nothing comes for `poll_seconds`, so a loop can check clocks.
 
-    `settings`: librdkafka's, at least `bootstrap.servers`. Keeps no offset: the topic is compacted, and its beginning
-    holds the open orders and recent changes. Raises KafkaException.
+    `settings`: librdkafka's, at least `bootstrap.servers`. Keeps no offset: the topic is compacted. Read from the
+    beginning, it is the open orders and recent changes. Raises KafkaException.
     """
     # Import here: only programs that read from Kafka have the package.
     from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
