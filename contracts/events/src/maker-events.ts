@@ -156,9 +156,9 @@ export const orderFill = z.object({
 
 /**
  * `MakerObserved`: a maker's state as read at one block. Values are absolute: a repeat changes nothing. Judge the whole
- * record at once, because values of one block belong together. An order is VALIDATING until a record names it. Such a
- * record always has the nonce too, and the funds that the order sells. `cause` led to the reading: the first log that
- * touched the maker, or the occasion.
+ * record at once, because values of one block belong together. An order is VALIDATING until a record names it. A
+ * record that names an order also has the nonce, and the funds of the token that the order sells. `cause` says why the
+ * maker was read: the first log that touched it, or another occasion.
  */
 export const makerObserved = z.object({
   type: z.literal('MakerObserved'),

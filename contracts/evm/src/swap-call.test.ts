@@ -60,7 +60,7 @@ function oracleEncode(value: SwapCall): string {
   ]);
 }
 
-/** Whether ethers reads the bytes and writes the same ones again, and the call keeps the contract's limits. */
+/** True if ethers decodes the bytes and encodes them unchanged, and the call is within the contract's limits. */
 function oracleAccepts(data: Uint8Array): boolean {
   try {
     const parsed = navigator.parseTransaction({ data: bytesToHex(data) });

@@ -58,7 +58,7 @@ describe('the document', () => {
   });
 });
 
-/** Whether some object of a schema, also behind a reference, allows only its own fields. */
+/** True if any object of a schema, also behind a reference, refuses other fields. */
 function closedIn(part: unknown, seen = new Set<string>()): boolean {
   if (findAll('additionalProperties', part).some((found) => found.part['additionalProperties'] === false)) return true;
   return findAll('$ref', part).some((found) => {

@@ -90,7 +90,7 @@ const changeEntry = z
       .array(z.object({ token: sentAddress, balance: sentQuantity, allowance: sentQuantity }).meta({ id: 'Funds' }))
       .optional()
       .describe(
-        'What the maker had of each token that was read, at the block of the cause; there if the fact is a reading',
+        'Balance and allowance of each token that was read, at the block of the cause. Missing if the fact is no reading',
       ),
     cause: factCause,
   })

@@ -21,7 +21,7 @@ export type Part = {
   readonly pid: number;
   /** The process appends its output to this file. */
   readonly logFile: string;
-  /** Where the output of this process begins in the log file, in bytes. */
+  /** The offset of this process's output in the log file, in bytes. */
   readonly logStart: number;
   /** Resolves when the process has ended for any reason. */
   readonly exited: Promise<Exit>;

@@ -42,7 +42,7 @@ export type ClusterNode = {
   readonly controllerPorts: readonly number[];
 };
 
-/** Of three controllers, a majority is left when one is killed. */
+/** Three controllers keep a majority if one is killed. */
 const CONTROLLERS_MAX = 3;
 const IN_SYNC = 2;
 

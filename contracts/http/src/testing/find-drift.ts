@@ -6,7 +6,7 @@ export interface Exchange {
   readonly method: string;
   readonly url: URL;
   readonly requestHeaders: Headers;
-  /** Undefined if there is none. */
+  /** Undefined if the request has no body. */
   readonly requestBody: string | undefined;
   readonly status: number;
   readonly answerHeaders: Headers;
